@@ -1,0 +1,107 @@
+# Copyright (c) the gpuhosts.vllm authors
+# GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see LICENSE and
+# https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later OR Apache-2.0
+"""Print one report of a playbook run over the whole fleet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding, finding_from_dict
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
+    Report,
+    ServiceReport,
+    differs_finding,
+    render_text,
+)
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.names import names_of
+
+display = Display()
+
+
+def host_report(host: str, variables: Mapping[str, Any], show: list[str], only: list[str]) -> list[ServiceReport]:
+    """Join what the plays registered for one host into one entry a service."""
+    plans = {entry["name"]: entry for entry in variables["vllm_plan"]["plan"]}
+    proofs = {
+        result["item"]["name"]: result
+        for result in variables.get("vllm_verified", {}).get("results", [])
+        if "findings" in result
+    }
+    return [
+        service_report(host, service, plans.get(service["name"], {}), proofs.get(service["name"], {}), show)
+        for service in variables["vllm_judged"]["services"]
+        if not only or service["name"] in only
+    ]
+
+
+def service_report(
+    host: str, service: Mapping[str, Any], plan: Mapping[str, Any], proof: Mapping[str, Any], show: list[str]
+) -> ServiceReport:
+    """Make the entry of one service; a running service that differs is an error of its own."""
+    findings = [finding_from_dict(data) for data in proof.get("findings", [])]
+    if "verification" in show and plan.get("action") == "differs":
+        findings.append(differs_finding(host, plan))
+    return ServiceReport(
+        host=host,
+        service=service["name"],
+        image=service["image"],
+        url=service["gate"]["url"],
+        needs_key="VLLM_API_KEY" in service["secret_names"],
+        plan=plan if "plan" in show else {},
+        findings=tuple(findings),
+        facts=proof.get("facts", {}),
+    )
+
+
+def left_findings(host: str, variables: Mapping[str, Any]) -> list[Finding]:
+    """Name the services that are on a host but no longer in its inventory."""
+    return [
+        Finding(
+            id="left_inventory",
+            severity="warning",
+            subject=f"{host} {name}",
+            message="is on the host but no longer in the inventory",
+            remedy=f"ansible-playbook gpuhosts.vllm.remove --limit {host} -e vllm_confirm={name}",
+        )
+        for name in variables["vllm_plan"].get("left_inventory", [])
+    ]
+
+
+class ActionModule(ActionBase):
+    """The action; nothing leaves the controller."""
+
+    _VALID_ARGS = frozenset(("title", "show", "only", "write_to"))
+    _requires_connection = False
+
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Gather every host of the play, print the text, say whether the run failed."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        report = self._gather(task_vars or {})
+        display.display("\n" + render_text(report))
+        data = json.loads(json.dumps(report.to_dict(), default=str))
+        if self._task.args.get("write_to"):
+            Path(self._task.args["write_to"]).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        result.update(changed=False, report=data, failed=report.failed)
+        if report.failed:
+            result["msg"] = f"{report.title} failed; the report above says what to do first"
+        return result
+
+    def _gather(self, variables: Mapping[str, Any]) -> Report:
+        show = self._task.args.get("show") or ["plan", "verification"]
+        only = names_of(self._task.args.get("only"))
+        services: list[ServiceReport] = []
+        findings: list[Finding] = []
+        alive = set(variables["ansible_play_hosts"])
+        hosts = variables["ansible_play_hosts_all"]
+        for host in (host for host in hosts if host in alive):
+            services += host_report(host, variables["hostvars"][host], show, only)
+            findings += left_findings(host, variables["hostvars"][host])
+        lost = tuple(host for host in hosts if host not in alive)
+        return Report(self._task.args["title"], tuple(services), lost, tuple(findings))
