@@ -1,0 +1,83 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run does next, told from its journal alone and from whether the host is still in the same boot.
+
+Every step can be done twice, so a driver that died is replaced by one that does the last intent again. Only a reboot
+changes the course: a start that it interrupted is rolled back, a stop goes on.
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .journal import DONE, FAILED, INTENT, Entry, first_failure
+from .states import (
+    ABORTABLE,
+    ABORTED,
+    COMMITTED,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    STARTING_KINDS,
+    TERMINAL,
+    state_after,
+    state_after_failure,
+)
+
+REBOOTED = "the host restarted in the middle of the run"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the journal cannot say: whether the boot of the run still lasts, and what was committed last."""
+
+    same_boot: bool = True
+    last_good: str | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """The state to reach next, and why when it is not simply the next one."""
+
+    state: str
+    reason: str = ""
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether something is done on the host, so that an intent is journalled first."""
+        return self.state not in TERMINAL or self.state == COMMITTED
+
+
+def next_step(records: Sequence[Entry], observed: Observed) -> Step | None:
+    """The next step of the run with these records; None when it has ended."""
+    last = records[-1]
+    if last.phase == DONE and last.state in TERMINAL:
+        return None
+    if last.phase == FAILED:
+        after = state_after_failure(last.state)
+        return Step(after, _cause(records)) if after else None
+    if _cut_by_reboot(last, observed):
+        return Step(ABORTED if _untouched(last) else ROLLING_BACK, REBOOTED)
+    if last.phase == INTENT:
+        return Step(last.state, last.message)
+    following = state_after(last.kind, last.state)
+    return Step(following, _cause(records) if following == ROLLED_BACK else "") if following else None
+
+
+def _cut_by_reboot(last: Entry, observed: Observed) -> bool:
+    """A start that was not committed does not outlive its boot; all else is simply done again."""
+    if observed.same_boot or last.kind not in STARTING_KINDS or last.state == ROLLING_BACK:
+        return False
+    return not (last.state == COMMITTED and observed.last_good == last.release)
+
+
+def _untouched(last: Entry) -> bool:
+    return last.state in ABORTABLE
+
+
+def _cause(records: Sequence[Entry]) -> str:
+    failure = first_failure(records)
+    if failure:
+        return failure.message
+    return next((entry.message for entry in reversed(records) if entry.state == ROLLING_BACK and entry.message), "")
