@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stand-in engine: `vllm serve MODEL ...` for tests, written with the standard library only.
+
+It is not vLLM and computes nothing. It exists so that faults of an engine can be made on purpose and quickly; it says
+"stand-in engine" in its first log line. What it imitates (0.32.0, measured): the port is bound before the load and
+opened after it; SIGTERM during the load is ignored; SIGTERM when ready ends it in half a second with status 0; when its
+engine process dies after ready the server ends with status 0 after 5 s, during the load with 1 after 3.8 s.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from .behaviour import Behaviour, read_behaviour
+from .engine import cache_key, engine_main, start_process, starts_so_far, worker_main
+from .logs import Log, banner
+from .options import non_defaults, read_options
+from .server import Server, State
+
+_DEFAULT_LENGTH = 2048
+
+
+def die(log: Log, error: str, code: int) -> int:
+    """End the server process with a traceback."""
+    log.plain(f'Traceback (most recent call last):\n  File "/usr/local/bin/vllm", line 8, in <module>\n{error}')
+    return code
+
+
+def model_length(options: dict[str, Any]) -> int:
+    """The longest request: what was asked, else what the model's own configuration says."""
+    if options.get("max_model_len"):
+        return int(options["max_model_len"])
+    config = Path(options["model"]) / "config.json"
+    if not config.is_file():
+        return _DEFAULT_LENGTH
+    return int(json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings", _DEFAULT_LENGTH))
+
+
+def early_failure(behaviour: Behaviour, options: dict[str, Any], fails: bool) -> str | None:
+    """The error of a start that ends before an engine process exists."""
+    if fails and behaviour.exit_at == "config":
+        return behaviour.error or "ValueError: stand-in engine was told to fail"
+    model = options["model"]
+    if model.startswith("/") and not (Path(model) / "config.json").is_file():
+        return f"ValueError: Invalid repository ID or local directory specified: '{model}'."
+    return None
+
+
+class Life:
+    """The server process after its port is bound: start the engine, open the port, end in the right way."""
+
+    def __init__(self, server: Server, state: State, fails: bool) -> None:
+        self.server = server
+        self.state = state
+        self.behaviour = state.behaviour
+        self.fails = fails
+        self.ready = False
+        self.stop = threading.Event()
+        signal.signal(signal.SIGTERM, self.on_term)
+        signal.signal(signal.SIGINT, self.on_term)
+
+    def on_term(self, *_: object) -> None:
+        """A request to stop; during the load it is lost, as with the real engine."""
+        term = self.behaviour.term
+        if term == "never" and not self.ready:
+            os._exit(143)
+        if term != "always" and self.ready:
+            self.stop.set()
+
+    def run(self) -> int:
+        """From the start of the engine process to the exit status."""
+        reader, writer = os.pipe()
+        told = {
+            "model": self.state.options["model"],
+            "cache": cache_key(self.state.options),
+            "max_model_len": self.state.max_len,
+            "workers": self.state.options.get("tensor_parallel_size", 1),
+            "fails": self.fails,
+        }
+        engine = start_process("VLLM::EngineCore", "engine-core", json.dumps(told), str(writer), keep=(writer,))
+        os.close(writer)
+        if os.read(reader, 6) != b"ready\n":
+            return self.engine_never_came(engine.wait())
+        self.open()
+        return self.serve(engine)
+
+    def engine_never_came(self, status: int) -> int:
+        """The consequence, in the server process, of an engine process that died while it loaded."""
+        if status != 1:
+            time.sleep(3.8 if self.behaviour.death_seconds is None else self.behaviour.death_seconds)
+        text = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+        return die(self.state.log, text, self.behaviour.exit_code)
+
+    def open(self) -> None:
+        """Open the port and say so."""
+        log, options = self.state.log, self.state.options
+        tasks = "['embed']" if self.state.pooling else "['generate']"
+        log.vllm("entry.py:136", f"Supported tasks: {tasks}")
+        address = f"http://{options.get('host') or '0.0.0.0'}:{options.get('port', 8000)}"
+        count = "API server 0" if log.version < (0, 18) else "server"
+        log.vllm("entry.py:140", f"Starting vLLM {count} on {address}")
+        log.plain(f"INFO:     Started server process [{os.getpid()}]\nINFO:     Waiting for application startup.")
+        self.server.server_activate()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
+        self.ready = True
+        log.plain("INFO:     Application startup complete.")
+
+    def serve(self, engine: Any) -> int:
+        """Serve until a stop, a crash or the death of the engine process."""
+        limit = self.behaviour.crash_after
+        end = None if limit is None else time.monotonic() + limit
+        while not self.stop.wait(0.1):
+            if engine.poll() is not None:
+                return self.engine_died(engine.returncode)
+            if end is not None and time.monotonic() >= end:
+                self.state.log.vllm("core.py:1260", "EngineCore encountered a fatal error.", "ERROR")
+                engine.kill()
+                return self.behaviour.crash_code
+        return self.orderly_stop(engine)
+
+    def engine_died(self, status: int) -> int:
+        """vLLM ends with status 0 when its engine dies after ready."""
+        self.state.engine_dead.set()
+        log = self.state.log
+        log.vllm("core_client.py:818", f"Engine core process EngineCore died unexpectedly. status={status}", "ERROR")
+        time.sleep(5.0 if self.behaviour.death_seconds is None else self.behaviour.death_seconds)
+        log.plain("INFO:     Shutting down\nINFO:     Application shutdown complete.")
+        return 0
+
+    def orderly_stop(self, engine: Any) -> int:
+        """End as told by SIGTERM: wait for running requests if --shutdown-timeout says so, then leave."""
+        log, patience = self.state.log, float(self.state.options.get("shutdown_timeout", 0))
+        log.vllm("core_client.py:770", f"[shutdown] MPClient: start timeout={patience:g}s")
+        end = time.monotonic() + patience
+        while self.state.counters.running and time.monotonic() < end:
+            time.sleep(0.05)
+        log.vllm(
+            "core.py:1645", f"[shutdown] EngineCore: aborting in-flight requests count={self.state.counters.running}"
+        )
+        engine.terminate()
+        time.sleep(self.behaviour.stop_seconds)
+        log.plain("INFO:     Shutting down\nINFO:     Waiting for application shutdown.")
+        log.plain("INFO:     Application shutdown complete.\nINFO:     Finished server process [1]")
+        return 0
+
+
+def serve(argv: list[str]) -> int:
+    """`vllm serve`: read the options, bind the port, load, serve."""
+    behaviour = read_behaviour()
+    log = Log("APIServer", behaviour.version)
+    options = read_options(argv)
+    fails = bool(behaviour.exit_at) and starts_so_far() <= (behaviour.fail_starts or sys.maxsize)
+    if fails and behaviour.exit_at == "arguments":
+        sys.stderr.write(f"vllm serve: error: {behaviour.error or 'unrecognized arguments: --stand-in'}\n")
+        return 2
+    banner(log, behaviour.version, options["model"], non_defaults(options))
+    api_key = (options.get("api_key") or [os.environ.get("VLLM_API_KEY", "")])[0]
+    state = State(options, behaviour, log, model_length(options), api_key)
+    host, port = options.get("host") or "0.0.0.0", options.get("port", 8000)
+    try:
+        if behaviour.port_taken:
+            raise OSError(errno.EADDRINUSE, "Address already in use")
+        server = Server(host, port, state)
+    except OSError as error:
+        return die(log, f"OSError: [Errno {error.errno}] {error.strerror}", 1)
+    failure = early_failure(behaviour, options, fails)
+    if failure is not None:
+        return die(log, failure, behaviour.exit_code)
+    return Life(server, state, fails).run()
+
+
+def main(argv: list[str]) -> int:
+    """Take the words of the command line."""
+    if argv[:1] == ["engine-core"]:
+        return engine_main(argv[1], argv[2])
+    if argv[:1] == ["worker"]:
+        return worker_main()
+    if argv[:1] in (["--version"], ["-v"]):
+        sys.stdout.write(read_behaviour().version + "\n")
+        return 0
+    if argv[:1] != ["serve"]:
+        sys.stderr.write("usage: vllm [-h] [-v] {chat,complete,serve,bench,collect-env,run-batch} ...\n")
+        return 2
+    return serve(argv[1:])
