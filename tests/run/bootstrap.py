@@ -156,7 +156,7 @@ def older_core_venv() -> str | None:
     main = version_of(VENV / "bin" / "python")
     if main == OLDEST:
         return (
-            "the main environment is on Python 3.11, so the other lanes ran on this core; a newer one needs Python 3.12"
+            "the main environment is on Python 3.11, so all lanes run on this core; a newer one needs Python 3.12"
         )
     python = find_python("3.11")
     if python is None:
