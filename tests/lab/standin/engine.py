@@ -2,7 +2,7 @@
 """The engine process of the stand-in: it loads, says so in log lines, and then lives until its server ends.
 
 The real engine sets process titles (`VLLM::EngineCore`, `VLLM::Worker`). The standard library cannot, so each process
-is started under that word as its argv[0]: `ps` and `pgrep -f` find it, and `comm` is set through prctl where libc allows.
+is started under that word as its argv[0] (`ps` and `pgrep -f` find it), and `comm` is set by prctl where libc allows.
 """
 
 from __future__ import annotations
