@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing in the repository belongs to one machine, and nothing is waved through the linters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from repository import known_files, shown
+
+# Put together from pieces, so that this file does not find itself.
+MACHINE = ["/wo" + "rk/", "/opt/whe" + "els", "/opt/py" + "pi", "/root/.py" + "env", "/home/[a-z]+/", "/tmp/" + "plan"]
+SKIPPING = [r"#\s*no" + r"qa\s*$", r"#\s*type:\s*ig" + r"nore\s*$", "skip_" + "list:", r"#\s*pylint:\s*dis" + "able"]
+FORBIDDEN = re.compile("|".join(MACHINE + SKIPPING), flags=re.IGNORECASE | re.MULTILINE)
+INDEX = re.compile(r"(--index-url|--extra-index-url|--trusted-host|--find-links)[= ]\s*(\S+)")
+PUBLIC = re.compile(r"https://(download\.pytorch\.org|pypi\.org)/")
+
+
+def text_of(path: Path) -> str:
+    """Read a file, or nothing when it is not text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+@pytest.mark.parametrize("path", known_files(), ids=shown)
+def test_no_forbidden_words(path: Path) -> None:
+    found = [f"{hit.group()!r}" for hit in FORBIDDEN.finditer(text_of(path))]
+    assert not found, ", ".join(found)
+
+
+@pytest.mark.parametrize("path", known_files(), ids=shown)
+def test_package_indexes_are_public(path: Path) -> None:
+    named = [match.group(2) for match in INDEX.finditer(text_of(path))]
+    assert not [index for index in named if not PUBLIC.match(index.strip("\"'"))]
+
+
+def test_sanity_has_no_ignore_file() -> None:
+    assert not [shown(path) for path in known_files() if re.search(r"tests/sanity/ignore", shown(path))]
+
+
+def test_the_search_finds_what_it_looks_for() -> None:
+    assert FORBIDDEN.search("cd /wo" + "rk/main")
+    assert FORBIDDEN.search("x = 1  # no" + "qa")
+    assert not FORBIDDEN.search("a chat session of the engine")
