@@ -1,0 +1,180 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of a service, through Docker's command line. No decisions.
+
+No secret ever is an argument here. ``docker exec`` is not used: its arguments show in ``docker events``.
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from .commands import Result, Runner, run
+
+_ASK = 30.0
+
+
+class DockerError(Exception):
+    """Docker refused or did not answer; the message is Docker's own."""
+
+
+@dataclass(frozen=True)
+class ContainerState:
+    """What Docker says of one container."""
+
+    id: str
+    name: str
+    status: str
+    exit_code: int
+    oom_killed: bool
+    error: str
+    started_at: str
+    finished_at: str
+    image: str
+    labels: dict[str, str]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self.status in ("running", "paused", "restarting")
+
+
+def with_label(label: str, value: str, *, runner: Runner = run) -> list[str]:
+    """The full ids of all containers with this label, running or not; DockerError when Docker does not answer."""
+    argv = ["docker", "ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}={value}"]
+    return _checked(runner(argv, timeout=_ASK)).out.split()
+
+
+def inspect(name: str, *, runner: Runner = run) -> ContainerState | None:
+    """One container by id or name; None when there is none; DockerError when Docker does not answer."""
+    result = runner(["docker", "container", "inspect", name], timeout=_ASK)
+    if not result.ok and "no such container" in result.err.lower():
+        return None
+    return _state(json.loads(_checked(result).out)[0])
+
+
+def stop(name: str, grace: float, *, runner: Runner = run) -> Result:
+    """SIGTERM, and SIGKILL after ``grace`` seconds."""
+    return runner(["docker", "stop", "-t", str(int(grace)), name], timeout=grace + _ASK)
+
+
+def remove(name: str, *, runner: Runner = run) -> bool:
+    """Remove a container whatever its state; False when it was not there; DockerError when Docker cannot."""
+    result = runner(["docker", "rm", "--force", "--volumes", name], timeout=60.0)
+    if not result.ok and "no such container" in result.err.lower():
+        return False
+    _checked(result)
+    return True
+
+
+def image_present(image_id: str, *, runner: Runner = run) -> bool:
+    """Whether an image is here by its id; DockerError when Docker does not answer."""
+    result = runner(["docker", "image", "inspect", "--format", "{{.Id}}", image_id], timeout=_ASK)
+    if not result.ok and "no such image" in result.err.lower():
+        return False
+    return _checked(result).out.strip() == image_id
+
+
+def user_of(image_id: str, user: str | None, *, runner: Runner = run) -> tuple[int, int]:
+    """The uid and gid that ``user`` (or the image's own user) is inside the image; DockerError when it is nobody."""
+    if user is None:
+        argv = ["docker", "image", "inspect", "--format", "{{.Config.User}}", image_id]
+        user = _checked(runner(argv, timeout=_ASK)).out.strip()
+    name, _colon, group = user.partition(":")
+    if name.isdigit() and (group.isdigit() or not group):
+        return int(name), int(group or 0)
+    if name in ("", "root") and group in ("", "root"):
+        return 0, 0
+    argv = ["docker", "run", "--rm", "--pull", "never", "--network", "none", "--user", user, "--entrypoint", "/bin/sh"]
+    uid, gid = _checked(runner([*argv, image_id, "-c", "id -u; id -g"], timeout=120.0)).out.split()
+    return int(uid), int(gid)
+
+
+def run_probe(argv: Sequence[str], *, runner: Runner = run) -> str | None:
+    """Run a throw-away container to its end; None when it ended well, else what Docker or the container said."""
+    result = runner(argv, timeout=180.0)
+    return None if result.ok else docker_reason(result)
+
+
+def docker_reason(result: Result) -> str:
+    """Docker's own words without the parts that say nothing."""
+    lines = [line.strip() for line in (result.err or result.out).splitlines() if line.strip()]
+    useful = [line for line in lines if not line.startswith(("See 'docker", "Run 'docker"))]
+    return " ".join(useful)[-1000:].replace("docker: Error response from daemon: ", "").strip() or f"exit {result.rc}"
+
+
+class LogStream:
+    """The log of a container as it grows; reading never waits."""
+
+    def __init__(self, name: str) -> None:
+        argv = ["docker", "logs", "--follow", name]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        stream = self._process.stdout
+        assert stream is not None
+        self._stream: IO[bytes] = stream
+        os.set_blocking(self._stream.fileno(), False)
+        self._rest = b""
+
+    def read(self) -> list[str]:
+        """The lines that came since the last call. A progress bar rewrites its line, so ``\\r`` ends one too."""
+        data = self._rest
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self._stream.fileno(), 65536):
+                data += chunk
+        *lines, self._rest = data.replace(b"\r", b"\n").split(b"\n")
+        if self.ended:
+            lines, self._rest = [*lines, self._rest], b""
+        return [line.decode("utf-8", "replace") for line in lines if line]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the container has ended (or Docker has)."""
+        return self._process.poll() is not None
+
+    def close(self) -> None:
+        """Stop following."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._stream.close()
+
+
+def log_lines(name: str) -> Iterator[str]:
+    """The whole log of a container, line by line, however long it is."""
+    argv = ["docker", "logs", name]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        stream = process.stdout
+        assert stream is not None
+        for raw in stream:
+            yield from raw.decode("utf-8", "replace").rstrip("\n").split("\r")
+
+
+def _checked(result: Result) -> Result:
+    if not result.ok:
+        raise DockerError(docker_reason(result))
+    return result
+
+
+def _state(data: dict[str, Any]) -> ContainerState:
+    state = data.get("State") or {}
+    return ContainerState(
+        id=data["Id"],
+        name=str(data.get("Name", "")).lstrip("/"),
+        status=str(state.get("Status", "")),
+        exit_code=int(state.get("ExitCode", 0)),
+        oom_killed=bool(state.get("OOMKilled")),
+        error=str(state.get("Error", "")),
+        started_at=str(state.get("StartedAt", "")),
+        finished_at=str(state.get("FinishedAt", "")),
+        image=str(data.get("Image", "")),
+        labels=dict((data.get("Config") or {}).get("Labels") or {}),
+    )

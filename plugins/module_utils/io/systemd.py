@@ -1,0 +1,58 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ask systemd about a unit, and tell it to start or stop one. No decisions.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..release.service_state import UnitState
+from .commands import Result, Runner, run
+
+_PROPERTIES = {
+    "LoadState": "load",
+    "ActiveState": "active",
+    "SubState": "sub",
+    "Result": "result",
+    "InvocationID": "invocation_id",
+    "MainPID": "main_pid",
+    "StatusText": "status_text",
+}
+
+
+def show(unit: str, *, runner: Runner = run) -> UnitState | None:
+    """What systemd says of a unit; None when systemd does not answer (no systemd here)."""
+    result = runner(["systemctl", "show", "--no-pager", f"--property={','.join(_PROPERTIES)}", unit], timeout=20.0)
+    return parse_show(result.out) if result.ok else None
+
+
+def parse_show(text: str) -> UnitState:
+    """Read ``systemctl show``: one ``Key=value`` a line."""
+    pairs = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    fields = {name: pairs[key] for key, name in _PROPERTIES.items() if key in pairs}
+    main_pid = int(fields.pop("main_pid", "0") or 0)
+    return UnitState(main_pid=main_pid, **fields)
+
+
+def start(unit: str, *, timeout: float, runner: Runner = run) -> Result:
+    """Start a unit and wait for the end of the job, so for its gate."""
+    return runner(["systemctl", "start", unit], timeout=timeout)
+
+
+def stop(unit: str, *, timeout: float, runner: Runner = run) -> Result:
+    """Stop a unit, also one that waits for an automatic restart, and wait until all of it has ended."""
+    return runner(["systemctl", "stop", unit], timeout=timeout)
+
+
+def reset_failed(unit: str, *, runner: Runner = run) -> Result:
+    """Forget the failures of a unit, with its count of starts; it is fine when there was nothing to forget."""
+    return runner(["systemctl", "reset-failed", unit], timeout=20.0)
+
+
+def start_transient(unit: str, argv: Sequence[str], description: str, *, runner: Runner = run) -> Result:
+    """Start a command as a service of its own that outlives whoever asked for it."""
+    options = ["--quiet", "--collect", f"--unit={unit}", f"--description={description}", "--property=Type=exec"]
+    return runner(["systemd-run", *options, "--", *argv], timeout=60.0)

@@ -1,0 +1,210 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Say what would happen to a service: what the inventory wants against what the host has. Nothing is done here.
+
+The first rule that speaks decides; the order of the rules is the order of what matters.
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from .differences import content_differences
+from .journal import first_failure, last_run, outcome
+from .paths import Paths
+from .service_state import ServiceState
+from .states import ROLLBACK_FAILED, ROLLED_BACK, STARTING_KINDS
+
+FIRST_START = "first_start"
+UNCHANGED = "unchanged"
+DIFFERS = "differs"
+STAYS_STOPPED = "stays_stopped"
+FROZEN = "frozen"
+FAILED = "failed"
+STOP = "stop"
+REMOVE = "remove"
+BUSY = "busy"
+NOTHING = "nothing"
+
+# How long a stop takes at worst is the service's own grace; this is what a served stop took when it was measured.
+_STOP_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """What would happen to one service, why, for how long it would be away, how to get back, and what to type."""
+
+    name: str
+    action: str
+    reason: str
+    wanted: str | None = None
+    current: str | None = None
+    last_good: str | None = None
+    differences: tuple[Mapping[str, Any], ...] = ()
+    downtime_seconds: float | None = None
+    way_back: str = ""
+    next: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the entry as plain data."""
+        return {**asdict(self), "differences": [dict(item) for item in self.differences]}
+
+
+def plan_service(wanted: Mapping[str, Any], state: ServiceState) -> PlanEntry:
+    """Plan one service of the inventory against what its host has."""
+    desired = wanted["state"]
+    release = None if desired == "absent" else wanted["release"]["id"]
+    rules = [_unreadable, _busy, _frozen, *{"started": _STARTED, "stopped": _STOPPED, "absent": _ABSENT}[desired]]
+    entry = next(filter(None, (rule(release, state) for rule in rules)))
+    return _with_facts(entry, release, wanted, state)
+
+
+def left_inventory(on_host: Iterable[str], in_inventory: Iterable[str]) -> list[str]:
+    """Name the services that a host has and the inventory does not know."""
+    return sorted(set(on_host) - set(in_inventory))
+
+
+def failed_before(release: str | None, state: ServiceState) -> str | None:
+    """Why this very release went back on this host the last time that it was tried; None when it did not."""
+    records = last_run(state.entries)
+    if not records or records[0].kind not in STARTING_KINDS or records[0].release != release:
+        return None
+    if outcome(records) not in (ROLLED_BACK, ROLLBACK_FAILED):
+        return None
+    failure = first_failure(records)
+    return (failure.message if failure else records[-1].message) or "no reason was recorded"
+
+
+def playbook(verb: str, name: str | None = None) -> str:
+    """The command that a human types for a verb, with the word that lets it act."""
+    return f"ansible-playbook gpuhosts.vllm.{verb}" + (f" -e vllm_confirm={name}" if name else "")
+
+
+def _entry(state: ServiceState, action: str, reason: str, **more: Any) -> PlanEntry:
+    return PlanEntry(name=state.name, action=action, reason=reason, **more)
+
+
+def _unreadable(_release: str | None, state: ServiceState) -> PlanEntry | None:
+    if not state.journal_error:
+        return None
+    remedy = (
+        f"look at /var/lib/gpuhosts-vllm/{state.name}/journal.jsonl on the host; nothing changes until it can be read"
+    )
+    return _entry(state, FAILED, f"its journal cannot be read: {state.journal_error}", next=remedy)
+
+
+def _busy(_release: str | None, state: ServiceState) -> PlanEntry | None:
+    records = state.open_run
+    if not records:
+        return None
+    began = f"run {records[0].run} ({records[0].kind}) of {records[0].at} by {records[0].by or 'unknown'}"
+    if state.driver_alive:
+        return _entry(
+            state, BUSY, f"{began} is under way, at {records[-1].state}", next=f"vllm-host status {state.name}"
+        )
+    return _entry(state, BUSY, f"{began} was cut off at {records[-1].state}", next=f"vllm-host run {state.name}")
+
+
+def _frozen(_release: str | None, state: ServiceState) -> PlanEntry | None:
+    if state.frozen is None:
+        return None
+    return _entry(
+        state, FROZEN, f"frozen: {state.frozen or 'no reason was given'}", next=playbook("unfreeze", state.name)
+    )
+
+
+def _failed_first(release: str | None, state: ServiceState) -> PlanEntry | None:
+    cause = None if state.last_good else failed_before(release, state)
+    if cause is None:
+        return None
+    remedy = f"change the definition, or try the same again: {playbook('deploy')} -e vllm_retry={state.name}"
+    return _entry(state, FAILED, f"{release} failed here and was taken back: {cause}", next=remedy)
+
+
+def _first_start(release: str | None, state: ServiceState) -> PlanEntry | None:
+    if state.last_good:
+        return None
+    evidence = Paths(state.name).starts
+    return _entry(
+        state,
+        FIRST_START,
+        "it has never been committed on this host",
+        way_back=f"a failed first start ends with the unit stopped and its evidence in {evidence}",
+        next=playbook("deploy"),
+    )
+
+
+def _running(release: str | None, state: ServiceState) -> PlanEntry | None:
+    if not state.is_running:
+        return None
+    if state.current == release:
+        return _entry(state, UNCHANGED, "it runs what the inventory wants")
+    reason = f"it runs {state.current}, the inventory wants {release}"
+    way_back = f"the host goes back to {state.last_good} by itself when the gate fails"
+    return _entry(state, DIFFERS, reason, way_back=way_back, next=playbook("upgrade", state.name))
+
+
+def _down(release: str | None, state: ServiceState) -> PlanEntry | None:
+    way_back = "a start that fails leaves the service stopped, as it is now"
+    if state.stopped:
+        return _entry(state, STAYS_STOPPED, "it was stopped", way_back=way_back, next=playbook("start", state.name))
+    if not state.docker_answers and state.last_good == release:
+        return _entry(state, UNCHANGED, "Docker does not answer; the service comes back with it")
+    seen = f"its unit is {state.unit.active} ({state.unit.result})" if state.unit else "systemd does not answer"
+    return _entry(
+        state, FAILED, f"{seen}, and no run stopped it", way_back=way_back, next=playbook("start", state.name)
+    )
+
+
+def _stay_stopped(_release: str | None, state: ServiceState) -> PlanEntry | None:
+    if state.is_running:
+        back = playbook("start", state.name)
+        return _entry(
+            state, STOP, "it runs, the inventory wants it stopped", way_back=back, next=playbook("stop", state.name)
+        )
+    if state.last_good and not state.stopped:
+        reason = "it is down, but would come back at the next start of Docker"
+        return _entry(state, STOP, reason, way_back=playbook("start", state.name), next=playbook("stop", state.name))
+    reason = "it is stopped, as the inventory wants" if state.last_good else "it was never started here"
+    return _entry(state, UNCHANGED if state.last_good else NOTHING, reason)
+
+
+def _remove(_release: str | None, state: ServiceState) -> PlanEntry | None:
+    if not state.is_there:
+        return _entry(state, NOTHING, "it is not on this host")
+    back = "put it back into the inventory and deploy; images, caches and the evidence of past starts stay"
+    return _entry(state, REMOVE, "the inventory wants it absent", way_back=back, next=playbook("remove", state.name))
+
+
+_STARTED = (_failed_first, _first_start, _running, _down)
+_STOPPED = (_stay_stopped,)
+_ABSENT = (_remove,)
+
+
+def _with_facts(entry: PlanEntry, release: str | None, wanted: Mapping[str, Any], state: ServiceState) -> PlanEntry:
+    return replace(
+        entry,
+        wanted=release,
+        current=state.current,
+        last_good=state.last_good,
+        differences=tuple(_differences(release, wanted, state)),
+        downtime_seconds=_downtime(entry.action, state),
+    )
+
+
+def _differences(release: str | None, wanted: Mapping[str, Any], state: ServiceState) -> list[dict[str, Any]]:
+    recorded = state.contents.get(state.current or state.last_good or "")
+    if release is None or recorded is None:
+        return []
+    return content_differences(recorded, wanted["release"]["content"])
+
+
+def _downtime(action: str, state: ServiceState) -> float | None:
+    """Seconds without an answer; None where nobody can know, or where it lasts until somebody starts the service."""
+    if action == DIFFERS:
+        measured = state.start_seconds()
+        return None if measured is None else round(measured + _STOP_SECONDS, 1)
+    return None if action in (STOP, REMOVE, BUSY) else 0.0
