@@ -22,6 +22,7 @@ VENV = BUILD / "venv"
 OLDER_VENV = BUILD / "venv-older-core"
 TREE = BUILD / "tree"
 PREREQUISITES = REPO / "tests" / "lab" / "prerequisites.py"
+HOME_CACHE = Path.home() / ".ansible" / "test" / "cache"  # where ansible-test keeps what it downloads
 PREFERRED = ("3.13", "3.12", "3.14", "3.11")
 OLDEST = (3, 11)
 STARTED = time.monotonic()
@@ -155,9 +156,7 @@ def older_core_venv() -> str | None:
     """Make the environment of the oldest supported ansible-core; say why when it cannot be."""
     main = version_of(VENV / "bin" / "python")
     if main == OLDEST:
-        return (
-            "the main environment is on Python 3.11, so all lanes run on this core; a newer one needs Python 3.12"
-        )
+        return "the main environment is on Python 3.11, so all lanes run on this core; a newer one needs Python 3.12"
     python = find_python("3.11")
     if python is None:
         return "no Python 3.11 with venv was found, and this ansible-core is for it"

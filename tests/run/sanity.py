@@ -13,10 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bootstrap import BUILD, REPO, VENV
+from bootstrap import BUILD, HOME_CACHE, REPO, VENV
 
 STAND_IN = Path(__file__).with_name("get_pip_stand_in.py")
-CACHE = Path.home() / ".ansible" / "test" / "cache"
 
 
 def copy_tree(target: Path) -> None:
@@ -38,9 +37,9 @@ def place_stand_in(folder: Path) -> None:
     code = "import ansible_test._internal.python_requirements as found; print(found.__file__)"
     asked = subprocess.run([str(folder / "python"), "-c", code], capture_output=True, text=True, check=True)
     versions = re.findall(r"\bpip='([0-9.]+)'", Path(asked.stdout.strip()).read_text(encoding="utf-8"))
-    CACHE.mkdir(parents=True, exist_ok=True)
+    HOME_CACHE.mkdir(parents=True, exist_ok=True)
     for version in versions:
-        place = CACHE / "get_pip_{}.py".format(version.replace(".", "_"))
+        place = HOME_CACHE / "get_pip_{}.py".format(version.replace(".", "_"))
         if not place.exists() or "stand_in" in place.read_text(encoding="utf-8", errors="replace"):
             shutil.copyfile(STAND_IN, place)
 

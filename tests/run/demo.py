@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration: one lab host, the real vLLM engine on it, deployed and proven by the collection's own playbooks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+
+from bootstrap import REPO, CannotSetUp, say
+from lanes import environment, tool
+
+HOST = "gpu1"
+INVENTORY = "inventories/lab"
+ASK = {"model": "chat", "prompt": "Hello", "max_tokens": 16}
+CURL = [
+    "curl", "-sS", "http://127.0.0.1:8000/v1/completions", "-H", "Content-Type: application/json", "-d", json.dumps(ASK),
+]  # fmt: skip
+INSIDE = ["docker", "exec", f"gpuhosts-lab-{HOST}"]
+
+
+def run(what: str, *command: str) -> None:
+    """Run one step of the demonstration in sight of the user; the first that fails ends it."""
+    say(f"{what}: {shlex.join(command)}")
+    words = [tool(command[0]), *command[1:]]
+    if subprocess.run(words, cwd=REPO, env=environment({}), check=False).returncode:
+        raise CannotSetUp(f"this step failed: {what}; its own messages are above")
+
+
+def closing_lines() -> str:
+    """Ask the server once more the way a user would, and say how to go on."""
+    command = [*INSIDE, *CURL]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotSetUp(f"the server was deployed, but this did not answer: {shlex.join(command)}\n{done.stderr}")
+    host = f"--limit {HOST}"
+    return "\n".join(
+        [
+            "",
+            "The server listens on the loopback address of its host. To call it:",
+            f"  {shlex.join(command)}",
+            "It just answered:",
+            f"  {done.stdout.strip()}",
+            "",
+            "To look at it:         " + shlex.join([*INSIDE, "vllm-host", "status"]),
+            f"To use the playbooks:  . .build/venv/bin/activate; export ANSIBLE_COLLECTIONS_PATH={REPO}/.build/tree",
+            f"                       ansible-playbook -i {INVENTORY} playbooks/verify.yml {host}",
+            f"                       ansible-playbook -i {INVENTORY} playbooks/stop.yml {host} -e vllm_confirm=chat",
+            "To remove everything:  make clean",
+        ]
+    )
+
+
+def main() -> int:
+    """Build, lock, deploy, ask."""
+    # The lab builds its images itself, so their digests are this machine's own: what was locked before may be stale.
+    (REPO / INVENTORY / "vllm.lock.yml").unlink(missing_ok=True)
+    play = ("ansible-playbook", "-i", INVENTORY, "--limit", HOST)
+    try:
+        run("lab", "python", "-m", "tests.lab", "up", "--hosts", HOST, "--engine", "real")
+        run("lock", *play, "playbooks/lock.yml")
+        run("deploy", *play, "playbooks/deploy.yml")
+        print(closing_lines(), flush=True)
+    except CannotSetUp as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    say("done")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
