@@ -6,9 +6,11 @@ System packages stay, and are listed, because other things may use them by now.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import bootstrap
 from bootstrap import BUILD, HOME_CACHE, PREREQUISITES, REPO, VENV, say
@@ -17,6 +19,10 @@ from bootstrap import BUILD, HOME_CACHE, PREREQUISITES, REPO, VENV, say
 def clean_lab() -> bool:
     """Let the lab remove its own; its driver needs the environment, so that goes last."""
     python = VENV / "bin" / "python"
+    lab_home = Path(os.environ.get("GPUHOSTS_LAB_HOME") or Path.home() / ".cache" / "gpuhosts-vllm" / "lab")
+    if not lab_home.exists():
+        say("there is no lab on this machine")
+        return True
     if not bootstrap.version_of(python):
         sys.argv[1:] = []
         if bootstrap.main():
@@ -41,9 +47,7 @@ def main() -> int:
     shutil.rmtree(BUILD, ignore_errors=True)
     say("removed the environments and .build")
     listed = subprocess.run([sys.executable, str(PREREQUISITES), "--list"], capture_output=True, text=True, check=False)
-    print(
-        f"left: ~/.ansible/test (ansible-test's own caches), and these system packages: {' '.join(listed.stdout.split())}"
-    )
+    print("left: ansible-test's caches in ~/.ansible/test, and the system packages: " + ", ".join(listed.stdout.split()))
     return 0
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: one lab host, the real vLLM engine on it, deployed and proven by the collection's own playbooks."""
+"""The demonstration: the real vLLM engine on one lab host, deployed and proven by the collection's own playbooks."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -14,10 +15,9 @@ from lanes import environment, tool
 HOST = "gpu1"
 INVENTORY = "inventories/lab"
 ASK = {"model": "chat", "prompt": "Hello", "max_tokens": 16}
-CURL = [
-    "curl", "-sS", "http://127.0.0.1:8000/v1/completions", "-H", "Content-Type: application/json", "-d", json.dumps(ASK),
-]  # fmt: skip
-INSIDE = ["docker", "exec", f"gpuhosts-lab-{HOST}"]
+URL = "http://127.0.0.1:8000/v1/completions"
+CURL = ["curl", "-sS", URL, "-H", "Content-Type: application/json", "-d", json.dumps(ASK)]
+INSIDE = [*(["sudo"] if os.geteuid() else []), "docker", "exec", f"gpuhosts-lab-{HOST}"]
 
 
 def run(what: str, *command: str) -> None:
