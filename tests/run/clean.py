@@ -47,7 +47,8 @@ def main() -> int:
     shutil.rmtree(BUILD, ignore_errors=True)
     say("removed the environments and .build")
     listed = subprocess.run([sys.executable, str(PREREQUISITES), "--list"], capture_output=True, text=True, check=False)
-    print("left: ansible-test's caches in ~/.ansible/test, and the system packages: " + ", ".join(listed.stdout.split()))
+    print("left: ansible-test's caches in ~/.ansible/test")
+    print("left, the system packages: " + ", ".join(listed.stdout.split()))
     return 0
 
 
