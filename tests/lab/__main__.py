@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab's command line: python -m tests.lab VERB, from the root of the project."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import docker
+
+from . import debian, engine, hosts, names, restore, state
+from .names import Place
+from .steps import LabError, say
+
+
+def chosen(text: str | None) -> tuple[Place, ...]:
+    """The hosts that the command line names: gpu1 and gpu2 unless told."""
+    if text == "all":
+        return names.HOSTS
+    wanted = (text or "gpu1,gpu2").split(",")
+    found = [names.host_named(name) for name in wanted]
+    if None in found:
+        known = ", ".join(host.name for host in names.HOSTS)
+        message = (
+            f"--hosts {text}: the lab knows {known} and all; for another host run: python -m tests.lab hosts-new NAME"
+        )
+        raise LabError(message)
+    return tuple(host for host in found if host)
+
+
+def up(given: argparse.Namespace) -> None:
+    engine.ensure()
+    hosts.up(engine.client(), chosen(given.hosts), debian.of_this_machine())
+
+
+def hosts_new(given: argparse.Namespace) -> None:
+    engine.ensure()
+    place = hosts.new(engine.client(), given.name, given.kind, debian.of_this_machine())
+    say(f"host {place.name} runs at {place.address}")
+
+
+def reset(given: argparse.Namespace) -> None:
+    for name in given.host:
+        restore.reset(name, keep_images=not given.images)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m tests.lab", description=(__doc__ or "").splitlines()[0])
+    verbs = made.add_subparsers(required=True, metavar="VERB")
+    one = verbs.add_parser("up", help="make and start what is not there: hosts, registries, hub, images, model")
+    one.add_argument("--hosts", help="names with commas, or all (default gpu1,gpu2)")
+    one.set_defaults(do=up)
+    one = verbs.add_parser("hosts-new", help="one more host at the first free address")
+    one.add_argument("name")
+    one.add_argument("--kind", choices=names.HOST_KINDS, default=names.DEBIAN_13)
+    one.set_defaults(do=hosts_new)
+    one = verbs.add_parser("reset", help="put hosts back to what they were; keeps their images")
+    one.add_argument("host", nargs="+")
+    one.add_argument("--images", action="store_true", help="remove their images too")
+    one.set_defaults(do=reset)
+    return made
+
+
+def main() -> int:
+    given = parser().parse_args()
+    try:
+        with state.only_one():
+            given.do(given)
+    except LabError as error:
+        sys.stderr.write(f"lab: {error}\n")
+        return 1
+    except docker.errors.DockerException as error:
+        sys.stderr.write(f"lab: Docker refused ({error}); see: docker info, then: python -m tests.lab status\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab's folder on this machine: keys, downloads and what was built. Shared by all clones of the project."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .steps import LabError, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def home() -> Path:
+    """The state folder; `GPUHOSTS_LAB_HOME` moves it."""
+    given = os.environ.get("GPUHOSTS_LAB_HOME")
+    return Path(given) if given else Path.home() / ".cache" / "gpuhosts-vllm" / "lab"
+
+
+def folder(*parts: str) -> Path:
+    """A folder below the state folder, made when it is missing."""
+    path = home().joinpath(*parts)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def private_key() -> Path:
+    return home() / "ssh" / "id_ed25519"
+
+
+def model_folder() -> Path:
+    return home() / "model" / "tiny-llama"
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Let one command at a time change the lab; another one waits and says so."""
+    with (folder() / "lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another command is changing the lab; waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            message = (
+                f"the lab's state folder {home()} cannot be locked ({error}): set GPUHOSTS_LAB_HOME to another one."
+            )
+            raise LabError(message) from error
+        yield
