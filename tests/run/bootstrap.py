@@ -133,13 +133,15 @@ def pip_install(folder: Path, requirements: Path) -> None:
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--no-deps", "-r", str(requirements)]
     done = 0
     tail: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as pip:
         for line in pip.stdout or ():
             tail = [*tail[-19:], line.rstrip()]
-            if line.startswith("Collecting "):
-                done += 1
-                if done % 20 == 0:
-                    say(f"  fetched {done} of {total} packages")
+            done += line.startswith("Collecting ")
+            if line.startswith("Collecting ") and done % 20 == 0:
+                say(f"  fetched {done} of {total} packages")
+            if line.startswith("Installing "):
+                say(f"  installing {total} packages")
     if pip.returncode:
         raise CannotSetUp("pip could not install {}:\n  {}".format(requirements.name, "\n  ".join(tail)))
 
