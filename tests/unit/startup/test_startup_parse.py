@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a start said: the same facts whatever the release, the colours and the prefixes are."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.arguments import parse_arguments
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.lines import redact
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import parse_startup_log, startup_from_dict
+
+CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
+LOGS = Path(__file__).resolve().parent / "logs"
+# Every line has the process in front; the KV cache takes two lines.
+TWO_LINES = (LOGS / "two_lines_0.26.log").read_text(encoding="utf-8")
+# On a CPU: uvicorn's lines have no process, the KV cache takes one line, no graphs, no compilation time.
+ONE_LINE = (LOGS / "one_line_0.32.log").read_text(encoding="utf-8")
+
+
+def read(text: str) -> dict[str, Any]:
+    return parse_startup_log(text.splitlines(keepends=True)).to_dict()
+
+
+def test_the_two_line_form() -> None:
+    assert read(TWO_LINES) == {
+        "vllm_version": "0.26.0",
+        "kv_cache_tokens": [178160],
+        "kv_cache_tokens_usable": 178160,
+        "max_concurrency": [[32768, 5.44]],
+        "kv_cache_available_gib": [21.75],
+        "model_memory_gib": [12.5],
+        "model_load_seconds": [4.056921],
+        "weights_load_seconds": [3.21],
+        "engine_init_seconds": [[31.07, 18.9]],
+        "graph_capture": [[6, -0.13]],
+        "non_default_args": {
+            "model_tag": "/srv/m",
+            "port": 8123,
+            "model": "/srv/m",
+            "enable_prefix_caching": False,
+            "seed": 7,
+        },
+        "startup_complete": True,
+        "first_error_line": None,
+    }
+
+
+def test_the_one_line_form() -> None:
+    found = read(ONE_LINE)
+    assert (found["kv_cache_tokens"], found["max_concurrency"]) == ([2097152], [[1024, 2048.0]])
+    assert (found["vllm_version"], found["engine_init_seconds"]) == ("0.32.0", [[12.4, None]])
+    assert (found["graph_capture"], found["kv_cache_available_gib"], found["startup_complete"]) == ([], [], True)
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ("# 0.8: GB", None, None),
+        ("INFO 04-04 10:00:00 [x.py:1] Model loading took 4.2500 GB and 2.5 seconds", "model_memory_gib", [4.25]),
+        ("INFO 04-04 10:00:00 [x.py:1] Model loading took 9.1 GiB and 2.5 seconds", "model_load_seconds", [2.5]),
+        (
+            "init engine (profile, create kv cache, warmup model) took 5.25 seconds",
+            "engine_init_seconds",
+            [[5.25, None]],
+        ),
+        ("GPU + host KV cache size: 1,234 tokens, Maximum concurrency for 12", "kv_cache_tokens", [1234]),
+        (
+            "XPU KV cache size: 64 tokens, Maximum concurrency for 6 tokens per request: 1.00x",
+            "max_concurrency",
+            [[6, 1.0]],
+        ),
+        ("Graph capturing finished in 21 secs.", "graph_capture", [[21, None]]),
+        ("Available KV cache memory: -1.25 GiB", "kv_cache_available_gib", [-1.25]),
+        ("INFO 04-04 10:00:00 api_server.py:1] vLLM API server version 0.6.3.post1", "vllm_version", "0.6.3.post1"),
+        ("(A pid=1) INFO 04-04 10:00:00 [u.py:3]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.31.0", "vllm_version", "0.31.0"),
+    ],
+)
+def test_shapes_of_other_releases(line: str, key: str | None, value: object) -> None:
+    if key is not None:
+        assert read(line)[key] == value
+
+
+def _coloured(text: str) -> str:
+    return text.replace("(", "\x1b[0;36m(", 1).replace("INFO", "\x1b[32mINFO\x1b[0m")
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        _coloured,
+        lambda line: "2026-11-30T10:00:00.123456789Z stdout F " + line,
+        lambda line: "Nov 30 10:00:00 gpu1 run[812]: " + line,
+        lambda line: "chat-1  | " + line,
+        lambda line: "Loading: 100%|####| 3/3\r" + line,
+        lambda line: line.replace("\n", "\r\n"),
+        lambda line: "\0" + line,
+    ],
+)
+def test_prefixes_colours_and_carriage_returns_change_nothing(dress: Any) -> None:
+    dressed = "".join(dress(line) for line in TWO_LINES.splitlines(keepends=True))
+    assert read(dressed) == read(TWO_LINES)
+
+
+def test_ranks_that_differ_are_all_kept_and_the_least_is_usable() -> None:
+    lines = [f"GPU KV cache size: {tokens} tokens" for tokens in ("9,100", "9,000", "9,100", "9,050")]
+    found = read("\n".join(lines))
+    assert found["kv_cache_tokens"] == [9100, 9000, 9050]
+    assert found["kv_cache_tokens_usable"] == 9000
+
+
+def test_a_log_that_ends_early_is_not_complete() -> None:
+    cut = TWO_LINES[: TWO_LINES.index("INFO:     Application")]
+    assert read(cut)["startup_complete"] is False
+
+
+FAILED = """\
+(EngineCore pid=9) ERROR 11-30 10:00:09 [core.py:1221] EngineCore failed to start.
+(EngineCore pid=9) ERROR 11-30 10:00:09 [core.py:1221] Traceback (most recent call last):
+(EngineCore pid=9) ERROR 11-30 10:00:09 [core.py:1221]   File "core.py", line 5, in load
+(EngineCore pid=9) ERROR 11-30 10:00:09 [core.py:1221] ValueError: no such thing, --api-key sk-planted-123456
+RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}
+"""
+
+
+def test_the_first_error_is_the_one_that_says_something_and_shows_no_key() -> None:
+    found = read(FAILED)["first_error_line"]
+    assert found.endswith("ValueError: no such thing, --api-key ***")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["vllm serve: error: unrecognized arguments: --x", "OSError: [Errno 98] Address already in use", "Killed"],
+)
+def test_errors_without_a_log_record(line: str) -> None:
+    assert read(line)["first_error_line"] == line
+
+
+def test_a_report_survives_json() -> None:
+    report = parse_startup_log(TWO_LINES.splitlines())
+    assert startup_from_dict(json.loads(json.dumps({**report.to_dict(), "of_a_newer_tool": 1}))) == report
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{}", {}),
+        ("{'a': 1} and more", {"a": 1}),
+        ("{'a': {'b': [1, (2,)]}, 'c': 'it\\'s, }'}", {"a": {"b": [1, [2]]}, "c": "it's, }"}),
+        ("{'a': <Mode.NONE: 0>, 'b': True}", {"a": "<Mode.NONE: 0>", "b": True}),
+        ("{'a': Config(x=1, y=[2, 3]), 'b': None}", {"a": "Config(x=1, y=[2, 3])", "b": None}),
+        ("{'api_key': ['sk-1'], 'hf_token': 'hf_1', 'p': 1}", {"api_key": "***", "hf_token": "***", "p": 1}),
+        ("{'a': 1", None),
+        ("no map", None),
+        ("{'a': __import__('os').system('id')}", {"a": "__import__('os').system('id')"}),
+        ("{'a': " + "[" * 100 + "]" * 100 + "}", None),
+        ("{'a': '" + "x" * 100000 + "'}", None),
+    ],
+)
+def test_arguments(text: str, expected: object) -> None:
+    assert parse_arguments(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf_abcdefgh1",
+        "Authorization: Bearer abc.def",
+        "--hf-token=abc",
+        "'api_key': 'a b'",
+        "X_SECRET=abc",
+        "http://u:pw@h/",
+    ],
+)
+def test_secrets_are_taken_out(text: str) -> None:
+    shown = redact(text)
+    assert "***" in shown
+    assert not any(secret in shown for secret in ("abc", "a b", "pw"))
+
+
+def test_figures_are_not_taken_for_secrets() -> None:
+    assert redact("max_tokens=5, GPU KV cache size: 5 tokens") == "max_tokens=5, GPU KV cache size: 5 tokens"
+
+
+def test_any_prefix_and_any_noise_is_read_without_an_exception() -> None:
+    dice = random.Random(11)
+    for _turn in range(200):
+        cut = TWO_LINES[dice.randrange(len(TWO_LINES)) :][: dice.randrange(2000)]
+        noise = bytes(dice.randrange(256) for _index in range(80)).decode("utf-8", "replace")
+        read(cut + noise + cut[::-1])
+
+
+def test_a_line_without_end_takes_bounded_time() -> None:
+    assert read("x" * 3_000_000 + " GPU KV cache size: 1 tokens")["kv_cache_tokens"] == []
+
+
+FIELDS = {
+    "model_mem_gib": "model_memory_gib",
+    "model_load_s": "model_load_seconds",
+    "weights_load_s": "weights_load_seconds",
+    "kv_available_gib": "kv_cache_available_gib",
+    "kv_cache_tokens": "kv_cache_tokens",
+    "kv_cache_tokens_usable": "kv_cache_tokens_usable",
+    "max_concurrency": "max_concurrency",
+    "graph_capture": "graph_capture",
+    "engine_init": "engine_init_seconds",
+    "startup_complete_line": "startup_complete",
+}
+
+
+def _ready_logs() -> list[dict[str, Any]]:
+    index = CORPUS / "index.json"
+    entries = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else []
+    return [entry for entry in entries if entry["kind"] == "log" and entry["expected"].get("state") == "ready"]
+
+
+@pytest.mark.skipif(not _ready_logs(), reason="the corpus is not beside the checkout (../shared/corpus)")
+@pytest.mark.parametrize("entry", _ready_logs(), ids=lambda entry: str(entry["file"]))
+def test_real_logs_of_starts_that_became_ready(entry: dict[str, Any]) -> None:
+    found = read((CORPUS / entry["file"]).read_bytes().decode("utf-8", "replace"))
+    for field, key in FIELDS.items():
+        assert (found[key] or None) == (entry["expected"].get(field) or None), key
+    assert found["vllm_version"] == entry["vllm_version"]
