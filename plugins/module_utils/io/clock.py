@@ -28,12 +28,3 @@ class Clock:
 
 
 CLOCK = Clock()
-
-
-def seconds_between(earlier: str, later: str) -> float:
-    """The seconds from one written time to another."""
-    return (_read(later) - _read(earlier)).total_seconds()
-
-
-def _read(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -146,15 +147,21 @@ def sync_folder(folder: Path, disk: Disk = DISK) -> None:
 
 
 @contextlib.contextmanager
-def lease(path: Path, holder: str) -> Iterator[bool]:
+def lease(path: Path, holder: str, tries: int = 20) -> Iterator[bool]:
     """Hold a lock for the length of a block; the block gets False when another process holds it.
 
-    The file stays, with the last holder's word in it; the kernel lets go of the lock however a holder ends.
+    The file stays, with the last holder's word in it; the kernel lets go of the lock however a holder ends. It is tried
+    for two seconds, because whoever asks if the lease is held holds it for a moment.
     """
     make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         held = _try_lock(descriptor)
+        for _try in range(0 if held else tries):
+            time.sleep(0.1)
+            held = _try_lock(descriptor)
+            if held:
+                break
         if held:
             os.ftruncate(descriptor, 0)
             os.write(descriptor, holder.encode("utf-8"))
@@ -166,7 +173,7 @@ def lease(path: Path, holder: str) -> Iterator[bool]:
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock on this file right now."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

@@ -52,6 +52,15 @@ def reset_failed(unit: str, *, runner: Runner = run) -> Result:
     return runner(["systemctl", "reset-failed", unit], timeout=20.0)
 
 
+def said_by_main(invocation_id: str, *, runner: Runner = run) -> list[str]:
+    """What the main process of one invocation of a unit wrote to the journal, without what systemd said about it."""
+    if not invocation_id:
+        return []
+    match = [f"_SYSTEMD_INVOCATION_ID={invocation_id}", "_COMM=docker"]
+    result = runner(["journalctl", "--quiet", "--no-pager", "--output=cat", "--lines=20", *match], timeout=10.0)
+    return [line for line in result.out.splitlines() if line.strip()] if result.ok else []
+
+
 def start_transient(unit: str, argv: Sequence[str], description: str, *, runner: Runner = run) -> Result:
     """Start a command as a service of its own that outlives whoever asked for it."""
     options = ["--quiet", "--collect", f"--unit={unit}", f"--description={description}", "--property=Type=exec"]

@@ -65,7 +65,7 @@ def gate_from_dict(data: Mapping[str, Any]) -> Gate:
 
 
 def hard_deadline(gate: Gate, measured: float | None) -> float:
-    """Seconds that a start may take at most: as told, else three times the last measured start, ten minutes at least."""
+    """Seconds that a start may take: as told, else three times the last measured start, ten minutes at least."""
     if gate.deadline_seconds is not None:
         return gate.deadline_seconds
     return max(LEAST_DEADLINE, DEADLINE_FACTOR * (measured or 0.0))

@@ -59,6 +59,7 @@ class ServiceState:
     contents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     starts: tuple[StartState, ...] = ()
     containers: tuple[str, ...] | None = None
+    installed: bool = False
     driver_alive: bool = False
     run_of_this_boot: str | None = None
 
@@ -80,8 +81,7 @@ class ServiceState:
     @property
     def is_there(self) -> bool:
         """Whether anything is left that a removal would have to remove."""
-        installed = self.unit is not None and self.unit.load not in ("not-found", "")
-        return bool(installed or self.current or self.last_good or self.containers)
+        return bool(self.installed or self.is_running or self.current or self.last_good or self.containers)
 
     def start_seconds(self) -> float | None:
         """The median of the last three measured starts that became ready, or None before the first."""

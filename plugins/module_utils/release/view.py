@@ -55,7 +55,7 @@ def step_line(entry: Entry) -> str | None:
     """The line that people read when a record is written; None for a record that says nothing new."""
     if entry.phase == INTENT:
         return None
-    seconds = entry.data.get("seconds")
+    seconds = entry.data.get("took")
     took = f" ({seconds:.1f} s)" if seconds is not None else ""
     if entry.phase == DONE:
         return f"{entry.state}{took}" + (f": {entry.message}" if entry.message else "")

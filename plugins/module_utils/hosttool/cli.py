@@ -1,0 +1,96 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``vllm-host``: one program on the host, one file a verb; as ``vllm-health`` it is its first verb.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Callable
+
+from .errors import ToolError
+
+FAILED = 1
+USAGE = 2
+
+# Verb -> (file, what it does). The unit calls the ones in the middle; people need the others.
+VERBS = {
+    "health": ("health", "check a server with GET requests only (also as vllm-health)"),
+    "status": ("status", "say what runs, since when, and how the last run ended"),
+    "show": ("show", "show the release, a start or the journal of a service"),
+    "startup-log": ("startup_log", "show what a start said: figures, or the kept log"),
+    "run": ("run", "drive the open run of a service to its end"),
+    "before-start": ("before_start", "unit: make room for a new start"),
+    "wait-ready": ("wait_ready", "unit: wait until the engine serves, or say why it never will"),
+    "stop-engine": ("stop_engine", "unit: stop the engine with its grace"),
+    "after-stop": ("after_stop", "unit: keep the evidence of a start and leave no container"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit status is the verb's own, 1 for what it could not do, 2 for a wrong command line."""
+    program, words = Path(sys.argv[0]).name, list(sys.argv[1:] if argv is None else argv)
+    if program == "vllm-health":
+        words = ["health", *words]
+    if words[:1] == ["--self-check"]:
+        return self_check()
+    if words[:1] == ["--version"]:
+        print(version())
+        return 0
+    if not words or words[0] not in VERBS:
+        asked = words[:1] in (["--help"], ["-h"], ["help"])
+        print(usage(), file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else USAGE
+    return _call(_load(words[0]), words[0], words[1:])
+
+
+def usage() -> str:
+    """The help text."""
+    lines = [f"  {verb:<13} {about}" for verb, (_module, about) in VERBS.items()]
+    return "\n".join(["usage: vllm-host VERB [SERVICE] ...   (vllm-host VERB --help for one verb)", "", *lines])
+
+
+def version() -> str:
+    """The version that was built into this program; ``dev`` when it runs from the sources."""
+    try:
+        return str(importlib.import_module("gpuhosts_vllm_build").VERSION)
+    except ImportError:
+        return "dev"
+
+
+def self_check() -> int:
+    """Import every verb, so that a broken or wrong build is known before it is used."""
+    for verb in VERBS:
+        _load(verb)
+    print(f"vllm-host {version()} with Python {sys.version.split()[0]}: all {len(VERBS)} verbs can be used")
+    return 0
+
+
+def _load(verb: str) -> Callable[[Sequence[str]], int]:
+    main_of_verb: Callable[[Sequence[str]], int] = importlib.import_module(f".{VERBS[verb][0]}", __package__).main
+    return main_of_verb
+
+
+def _call(function: Callable[[Sequence[str]], int], verb: str, words: Sequence[str]) -> int:
+    try:
+        return function(words)
+    except ToolError as error:
+        return _say(verb, str(error))
+    except PermissionError as error:
+        return _say(verb, f"{error.filename}: not allowed; run it as root: sudo vllm-host {verb}")
+    except BrokenPipeError:
+        return FAILED
+    except KeyboardInterrupt:
+        return _say(verb, "interrupted")
+    except Exception as error:  # no traceback ever reaches a user
+        return _say(verb, f"unexpected {type(error).__name__}: {error}")
+
+
+def _say(verb: str, message: str) -> int:
+    print(f"vllm-host {verb}: {message}", file=sys.stderr)
+    return FAILED

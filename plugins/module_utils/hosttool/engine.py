@@ -1,0 +1,91 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of a service as the unit's verbs handle them: find, end, keep what they said, remove.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..io import containers, starts
+from ..io.commands import Runner, run
+from ..io.files import read_text, write_atomic
+from ..release.bounded import HeadTail
+from ..release.files import to_json
+from ..release.paths import LABEL_SERVICE, Paths
+from ..release.redact import Redactor
+from ..secrets_file import parse_secrets
+from ..startup.parse import parse_startup_log
+from .errors import ToolError
+
+# A start that never became ready holds no request: it gets this long to end by itself.
+SHORT_GRACE = 5.0
+
+
+def secrets_of(paths: Paths) -> dict[str, str]:
+    """The secrets of the service; none when there is no file."""
+    try:
+        return parse_secrets(read_text(paths.secrets) or "")
+    except ValueError as error:
+        raise ToolError(f"{paths.secrets}: {error}; write it anew with deploy") from None
+
+
+def own_containers(paths: Paths, *, runner: Runner = run) -> list[containers.ContainerState]:
+    """Every container of the service, running or not."""
+    ids = containers.with_label(LABEL_SERVICE, paths.service, runner=runner)
+    return [state for name in ids if (state := containers.inspect(name, runner=runner)) is not None]
+
+
+def end(state: containers.ContainerState, grace: float, *, runner: Runner = run) -> containers.ContainerState:
+    """End a container that still runs, and look at it again."""
+    if not state.is_running:
+        return state
+    containers.stop(state.id, grace, runner=runner)
+    return containers.inspect(state.id, runner=runner) or state
+
+
+def keep_evidence(paths: Paths, seq: int, raw_lines: Iterable[str], redactor: Redactor) -> dict[str, Any]:
+    """Keep a log as the log of a start, without secrets, and what its start-up lines say."""
+    kept = HeadTail()
+
+    def lines() -> Iterator[str]:
+        for raw in raw_lines:
+            line = redactor.line(raw)
+            kept.add(line)
+            yield line
+
+    source = lines()
+    report = parse_startup_log(source)
+    for _line in source:  # the parser may stop early; the log is kept to its end
+        pass
+    write_atomic(paths.start(seq) / "log", kept.text())
+    write_atomic(paths.start(seq) / "startup.json", to_json(report.to_dict()))
+    return {"first_error": report.first_error_line, "log_lines_left_out": kept.left_out}
+
+
+def close_start(paths: Paths, seq: int | None, state: containers.ContainerState, *, runner: Runner = run) -> None:
+    """Note how a container ended, keep its evidence under its start when that is known, and remove it."""
+    if seq is not None:
+        fields: dict[str, Any] = {
+            "container_id": state.id,
+            "exit_code": state.exit_code,
+            "oom_killed": state.oom_killed,
+            "docker_error": state.error or None,
+            "container_started_at": state.started_at,
+            "container_finished_at": state.finished_at,
+        }
+        evidence = keep_evidence(paths, seq, containers.log_lines(state.id), Redactor(secrets_of(paths)))
+        starts.update(paths, seq, {**fields, **evidence})
+    containers.remove(state.id, runner=runner)
+
+
+def start_of_container(paths: Paths, container_id: str) -> int | None:
+    """The number of the start that made this container, when its evidence was not kept yet."""
+    for seq in reversed(starts.numbers(paths)):
+        known = starts.read(paths, seq)
+        if known.get("container_id") == container_id:
+            return None if "exit_code" in known else seq
+    return None

@@ -1,0 +1,80 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``preflighted``: everything that can be known before anything is touched.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from ..host.ports import overlaps
+from ..io import containers, systemd
+from ..io.files import make_folder
+from ..io.ports import listeners
+from ..release.paths import LABEL_PROBE, LABEL_SERVICE
+from ..release.record import ReleaseRecord
+from ..release.runfile import probe_command
+from ..release.states import STARTING_KINDS
+from .before_start import make_caches
+from .steps import Context, Outcome, StepFailed
+
+
+def preflight(context: Context) -> Outcome:
+    """Image by id, unit, port, and a throw-away container with the same devices, mounts and user."""
+    if context.opening.kind not in STARTING_KINDS:
+        return Outcome()
+    record = context.record()
+    _check_unit(context)
+    try:
+        _check_image(context, record)
+        _check_port(context, record)
+        _check_container(context, record)
+    except containers.DockerError as error:
+        raise StepFailed(f"Docker does not answer: {error}; see systemctl status docker") from error
+    return Outcome("image, unit, port and devices are there")
+
+
+def _check_unit(context: Context) -> None:
+    unit = systemd.show(context.paths.unit, runner=context.runner)
+    if unit is None or unit.load != "loaded":
+        seen = "systemd does not answer" if unit is None else f"systemd says {unit.load}"
+        raise StepFailed(f"the unit {context.paths.unit} cannot be used: {seen}; install it with deploy")
+
+
+def _check_image(context: Context, record: ReleaseRecord) -> None:
+    if not containers.image_present(record.host.image_id, runner=context.runner):
+        name = f"{record.content['image']}:{record.content['tag']}"
+        raise StepFailed(f"the image {name} ({record.host.image_id[:19]}) is not on this host; pull it with deploy")
+
+
+def _check_port(context: Context, record: ReleaseRecord) -> None:
+    """The port is free, or held by a left-over of the service itself, which goes before the start."""
+    bind, port = record.content["bind"], record.content["port"]
+    held = [each for each in listeners() if each.port == port and overlaps(each.address, bind)]
+    if held and not containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner):
+        holder = f"{held[0].process or 'a process'} (pid {held[0].pid or 'unknown'})"
+        remedy = f"stop it, or give {context.paths.service} another port; look with: ss -ltnp 'sport = :{port}'"
+        raise StepFailed(f"port {port} on {held[0].address} is held by {holder}; {remedy}")
+
+
+def _check_container(context: Context, record: ReleaseRecord) -> None:
+    make_folder(context.paths.volatile)
+    make_caches(context.paths, record)
+    for left in containers.with_label(LABEL_PROBE, context.paths.service, runner=context.runner):
+        containers.remove(left, runner=context.runner)
+    command = probe_command(record, f"{context.paths.container}-probe")
+    said = containers.run_probe(command, runner=context.runner)
+    if said is not None:
+        raise StepFailed(f"a container like the service's cannot run: {said}{_remedy(said, record)}")
+
+
+def _remedy(said: str, record: ReleaseRecord) -> str:
+    """What to do about the refusals that are known."""
+    gpus = record.content["gpus"]
+    if "could not select device driver" in said:
+        return "; Docker has no GPU runtime here: install the NVIDIA container toolkit with deploy, or set gpus: none"
+    if "unresolvable CDI devices" in said:
+        return f"; the host has no such GPU (asked for {gpus!r}): list them with nvidia-ctk cdi list, then change gpus"
+    if "bind source path does not exist" in said:
+        return "; make the path on the host, or change model or mounts"
+    return ""

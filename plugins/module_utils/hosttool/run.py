@@ -1,0 +1,35 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``vllm-host run``: drive the open run of a service. Started by systemd, or by a human after a driver died.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from ..io.files import lease
+from ..io.journals import read_journal
+from ..release.journal import last_run
+from ..release.states import COMMITTED
+from ..release.view import run_summary
+from .driver import Driver
+from .errors import ToolError
+from .service_args import parser, paths_of
+
+
+def main(argv: Sequence[str]) -> int:
+    """The verb; 0 when the run was committed or there was none to drive."""
+    args = parser("run", "drive the open run of a service to its end").parse_args(argv)
+    paths = paths_of(args.service)
+    with lease(paths.lease, f"pid {os.getpid()}") as held:
+        if not held:
+            raise ToolError(f"{args.service}: its run is driven already; watch it: vllm-host status {args.service}")
+        ended = Driver(paths).drive()
+    if ended is None:
+        print(f"{args.service}: no run is open")
+        return 0
+    print(run_summary(args.service, last_run(read_journal(paths).entries)))
+    return 0 if ended == COMMITTED else 1

@@ -1,0 +1,44 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line that most verbs share: one service by name.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from ..io.files import link_name
+from ..io.releases import read_record
+from ..release.paths import Paths
+from ..release.record import ReleaseRecord
+from .errors import ToolError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+def parser(verb: str, about: str) -> argparse.ArgumentParser:
+    """A parser with the service as its first word."""
+    made = argparse.ArgumentParser(prog=f"vllm-host {verb}", description=about)
+    made.add_argument("service", help="the name of the service in the inventory")
+    return made
+
+
+def paths_of(service: str) -> Paths:
+    """The places of a service; ToolError for a word that is no name of one (it becomes part of paths)."""
+    if not _NAME.fullmatch(service):
+        raise ToolError(f"{service!r} is no name of a service: expected small letters, digits and -")
+    # Only tests set it: another root than / lets the unit's verbs run without a systemd of their own.
+    return Paths(service, os.environ.get("VLLM_HOST_ROOT", "/"))
+
+
+def current_record(paths: Paths) -> ReleaseRecord:
+    """The release that the service runs; ToolError when there is none."""
+    release_id = link_name(paths.current)
+    record = read_record(paths, release_id) if release_id else None
+    if record is None:
+        raise ToolError(f"{paths.service} has no current release in {paths.state}; deploy it from the inventory")
+    return record

@@ -1,0 +1,55 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``vllm-host show``: the release that a service runs, one of its starts, or its journal, as JSON.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..io import starts
+from ..io.files import read_text
+from ..io.journals import read_journal
+from ..release.files import GATE_NAME
+from ..release.journal import JournalError, format_entry
+from ..release.paths import Paths
+from ..release.record import record_to_dict
+from .errors import ToolError
+from .service_args import current_record, parser, paths_of
+
+WHAT = ("release", "start", "journal")
+
+
+def main(argv: Sequence[str]) -> int:
+    """The verb."""
+    arguments = parser("show", "show the release, the last start or the journal of a service")
+    arguments.add_argument("what", nargs="?", choices=WHAT, default="release")
+    args = arguments.parse_args(argv)
+    paths = paths_of(args.service)
+    shown = {"release": _release, "start": _start, "journal": _journal}[args.what](paths)
+    print(json.dumps(shown, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _release(paths: Paths) -> Any:
+    record = current_record(paths)
+    gate = read_text(paths.release(record.id) / GATE_NAME) or "{}"
+    return {**record_to_dict(record), "gate": json.loads(gate)}
+
+
+def _start(paths: Paths) -> Any:
+    seq = starts.latest(paths)
+    if seq is None:
+        raise ToolError(f"{paths.service} was never started here")
+    return {**starts.read(paths, seq), "startup": starts.startup(paths, seq)}
+
+
+def _journal(paths: Paths) -> Any:
+    try:
+        return [json.loads(format_entry(entry)) for entry in read_journal(paths).entries]
+    except JournalError as error:
+        raise ToolError(f"{paths.service}: {error}") from error

@@ -1,0 +1,67 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``starting``: the unit starts and its gate says that the engine serves, or why not.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..io import starts, systemd
+from ..io.commands import Result
+from ..io.releases import read_gate
+from ..release.gate import hard_deadline
+from ..release.service_state import UnitState
+from .steps import Context, Outcome, StepFailed
+
+# The gate ends by itself at its deadline; this is what systemd needs around it, for a hung Docker at the worst.
+_MARGIN = 1200.0
+
+
+def start(context: Context) -> Outcome:
+    """Start the unit and wait for its gate; what is recorded here must still be true after the soak."""
+    paths, runner = context.paths, context.runner
+    deadline = hard_deadline(read_gate(paths, context.release), _slowest(context))
+    before = starts.latest(paths)
+    systemd.reset_failed(paths.unit, runner=runner)
+    context.say(f"starting: {deadline:.0f} s at most")
+    result = systemd.start(paths.unit, timeout=deadline + _MARGIN, runner=runner)
+    unit = systemd.show(paths.unit, runner=runner)
+    if unit is None or unit.active != "active":
+        raise StepFailed(_reason(context, before, result, unit), _evidence(context, before))
+    seq = starts.of_invocation(paths, unit.invocation_id)
+    known = starts.read(paths, seq) if seq is not None else {}
+    if seq is None or not known.get("ready"):
+        raise StepFailed(f"{paths.unit} is active, but no start of this invocation ({unit.invocation_id}) became ready")
+    figures = {"seq": seq, "invocation_id": unit.invocation_id, "container_id": known.get("container_id")}
+    return Outcome(str(known.get("reason", "")), {**figures, "seconds": known.get("ready_seconds")})
+
+
+def _reason(context: Context, before: int | None, result: Result, unit: UnitState | None) -> str:
+    """Why there is no engine: the first start of this step that failed says it best."""
+    first = _first_new(context, before)
+    known = starts.read(context.paths, first) if first is not None else {}
+    if known.get("reason"):
+        return f"{known['reason']} (start {first})"
+    if result.ok and unit is not None:
+        return f"systemd did not start {context.paths.unit}: one of its conditions does not hold"
+    said = " ".join((result.err or result.out).split())
+    look = f"journalctl -u {context.paths.unit}"
+    return f"{said or 'systemctl start failed'}; look at: {look}"
+
+
+def _evidence(context: Context, before: int | None) -> dict[str, Any]:
+    first = _first_new(context, before)
+    return {} if first is None else {"seq": first}
+
+
+def _first_new(context: Context, before: int | None) -> int | None:
+    return next((seq for seq in starts.numbers(context.paths) if seq > (before or 0)), None)
+
+
+def _slowest(context: Context) -> float | None:
+    """The longest measured start of this service: the driver must never be less patient than the gate."""
+    measured = [starts.read(context.paths, seq).get("ready_seconds") for seq in starts.numbers(context.paths)]
+    return max((float(seconds) for seconds in measured if isinstance(seconds, (int, float))), default=None)

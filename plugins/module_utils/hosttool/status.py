@@ -1,0 +1,72 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``vllm-host status``: what runs, since when, and how the last run ended.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..io.observe import observe
+from ..release.journal import last_run, outcome
+from ..release.paths import Paths
+from ..release.service_state import ServiceState
+from ..release.view import run_summary, run_view
+from .service_args import parser, paths_of
+
+
+def main(argv: Sequence[str]) -> int:
+    """The verb; 0 when the service runs what was committed last, else 1."""
+    arguments = parser("status", "say what runs, since when, and how the last run ended")
+    arguments.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    args = arguments.parse_args(argv)
+    paths = paths_of(args.service)
+    state = observe(paths)
+    data = status_of(state)
+    print(json.dumps(data, indent=2) if args.json else "\n".join(status_lines(paths, state, data)))
+    return 0 if data["serves_committed"] else 1
+
+
+def status_of(state: ServiceState) -> dict[str, Any]:
+    """The state as plain data."""
+    records = last_run(state.entries)
+    last_start = state.starts[-1].data if state.starts else {}
+    return {
+        "service": state.name,
+        "unit": None if state.unit is None else {"active": state.unit.active, "sub": state.unit.sub},
+        "status_text": state.unit.status_text if state.unit else "",
+        "current": state.current,
+        "last_good": state.last_good,
+        "stopped": state.stopped,
+        "frozen": state.frozen,
+        "journal_error": state.journal_error,
+        "containers": None if state.containers is None else list(state.containers),
+        "last_start": dict(last_start),
+        "last_run": {**run_view(records), "outcome": outcome(records)} if records else None,
+        "driver_alive": state.driver_alive,
+        "serves_committed": bool(state.is_running and state.current and state.current == state.last_good),
+    }
+
+
+def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    unit = "systemd does not answer" if state.unit is None else f"{state.unit.active} ({state.unit.sub})"
+    lines = [f"{state.name}: {unit}" + (f" - {data['status_text']}" if data["status_text"] else "")]
+    lines.append(f"  current    {state.current or '-'}")
+    lines.append(f"  last good  {state.last_good or '-'}")
+    lines += [f"  stopped    {paths.stopped}"] if state.stopped else []
+    lines += [f"  frozen     {state.frozen or 'no reason was given'}"] if state.frozen is not None else []
+    lines += [f"  journal    {state.journal_error}"] if state.journal_error else []
+    start = data["last_start"]
+    if start:
+        ending = f", ended {start['ended_at']} ({start.get('service_result', '')})" if start.get("ended_at") else ""
+        lines.append(
+            f"  start {start['seq']}    {start.get('begun_at', '')}: {start.get('reason', 'on its way')}{ending}"
+        )
+    records = last_run(state.entries)
+    lines += [f"  last run   {run_summary(state.name, records)}"] if records else []
+    return lines

@@ -1,0 +1,78 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""``draining`` and ``stopped``: let requests end, then end the engine, and prove that nothing of it is left.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from ..health.answer import Answer
+from ..io import containers, systemd
+from ..io.files import make_folder, write_atomic
+from ..io.http import request
+from ..io.serving import authorization
+from ..metrics.summary import summarize_metrics
+from ..release.gate import Gate
+from . import engine
+from .errors import ToolError
+from .steps import Context, Outcome, StepFailed
+from .stop_engine import gate_of_current
+
+# Above the unit's own ceiling (TimeoutStopSec=900), which ends a stop whatever hangs.
+STOP_TIMEOUT = 960.0
+_ASK_EVERY = 1.0
+_ASK_TIMEOUT = 5.0
+
+
+def drain(context: Context) -> Outcome:
+    """Wait until no request is under way, as long as the drain's cap allows. Nothing is cut off here."""
+    gate = gate_of_current(context.paths)
+    began = context.clock.monotonic()
+    while (busy := _requests(context, gate)) and context.clock.monotonic() - began < gate.drain_cap_seconds:
+        context.clock.sleep(_ASK_EVERY)
+    seconds = context.clock.monotonic() - began
+    if busy:
+        return Outcome(f"{busy} requests were still under way after the cap of {gate.drain_cap_seconds:.0f} s")
+    return Outcome(
+        "no request is under way" if busy == 0 else "nothing answers, so nothing is under way", {"waited": seconds}
+    )
+
+
+def stop(context: Context) -> Outcome:
+    """Mark the service as stopped (this holds over a reboot), end it, and look if it is gone."""
+    make_folder(context.paths.state)
+    write_atomic(context.paths.stopped, f"{context.opening.run} by {context.opening.by or 'unknown'}\n")
+    stop_and_check(context)
+    systemd.reset_failed(context.paths.unit, runner=context.runner)
+    return Outcome("the engine ended, no container is left")
+
+
+def stop_and_check(context: Context) -> None:
+    """Stop the unit, and remove what outlived it; StepFailed when something still runs."""
+    paths, runner = context.paths, context.runner
+    result = systemd.stop(paths.unit, timeout=STOP_TIMEOUT, runner=runner)
+    unit = systemd.show(paths.unit, runner=runner)
+    if unit is None or unit.is_running:
+        seen = "systemd does not answer" if unit is None else f"it is {unit.active} ({unit.sub})"
+        raise StepFailed(f"systemctl stop {paths.unit} failed: {result.err.strip() or 'no reason given'}; {seen}")
+    try:
+        for state in engine.own_containers(paths, runner=runner):
+            ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
+            engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
+        left = engine.own_containers(paths, runner=runner)
+    except (containers.DockerError, ToolError) as error:
+        raise StepFailed(f"the unit is stopped, but its container may be left: {error}") from error
+    if left:
+        raise StepFailed(f"the unit is stopped, but the container {left[0].id[:12]} cannot be removed")
+
+
+def _requests(context: Context, gate: Gate) -> int | None:
+    """How many requests run or wait; None when nobody answers."""
+    key = engine.secrets_of(context.paths).get("VLLM_API_KEY")
+    url = f"{gate.url}/metrics"
+    answer: Answer = request(url, headers=authorization(key), timeout=_ASK_TIMEOUT, max_bytes=8 << 20)
+    if not answer.ok:
+        return None
+    summary = summarize_metrics(answer.body.decode("utf-8", "replace").splitlines())
+    return (summary.running or 0) + (summary.waiting or 0)

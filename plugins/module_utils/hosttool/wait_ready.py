@@ -1,0 +1,213 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""ExecStartPost, the gate: wait until the engine serves, or say within a second why it never will.
+
+systemd's own limit is extended only while the log moves; the hard deadline is kept here. A start that did not become
+ready leaves no running engine: one that loads ignores SIGTERM, so it gets a short grace and is killed.
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+
+from ..io import containers, notify, starts, systemd
+from ..io.clock import CLOCK, Clock
+from ..io.commands import Runner, run
+from ..io.files import append_line, read_text
+from ..release.bounded import HeadTail
+from ..release.gate import (
+    CANCELLED,
+    DEAD,
+    EXTENSION_MARGIN,
+    READY,
+    Gate,
+    Moment,
+    extension,
+    hard_deadline,
+    judge_start,
+)
+from ..release.paths import Paths
+from ..release.redact import Redactor
+from ..startup.parse import parse_startup_log
+from ..startup.progress import Progress
+from . import engine
+from .errors import ToolError
+from .probe import Prober
+from .process import MainProcess
+from .service_args import parser, paths_of
+from .stop_engine import gate_of_current
+
+_LOOK = 0.2
+_TELL = 5.0
+_LOG_TRIES, _LOG_PAUSE = 8, 0.05
+
+
+def main(argv: Sequence[str]) -> int:
+    """The verb."""
+    args = parser("wait-ready", "wait until the engine serves (called by the unit)").parse_args(argv)
+    paths = paths_of(args.service)
+    seq = starts.of_invocation(paths, os.environ.get("INVOCATION_ID", "")) or starts.latest(paths)
+    if seq is None:
+        raise ToolError(f"{paths.service}: there is no start to wait for; vllm-host before-start comes first")
+    watch = Watch(paths, seq)
+    signal.signal(signal.SIGTERM, watch.cancel)
+    signal.signal(signal.SIGINT, watch.cancel)
+    return watch.run()
+
+
+class Watch:
+    """One start under way."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        seq: int,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        clock: Clock = CLOCK,
+        runner: Runner = run,
+    ) -> None:
+        self._paths = paths
+        self._seq = seq
+        self._clock = clock
+        self._runner = runner
+        self._gate: Gate = gate_of_current(paths)
+        self._deadline = hard_deadline(self._gate, _last_measured(paths, seq))
+        self._main = MainProcess(environ.get("MAINPID"))
+        self._began = float(starts.read(paths, seq).get("begun_monotonic") or clock.monotonic())
+        self._moved = clock.monotonic()
+        self._told = 0.0
+        self._progress = Progress()
+        self._said = HeadTail()
+        self._stage = ""
+        self._cancelled = False
+        self._log: containers.LogStream | None = None
+        secrets = engine.secrets_of(paths)
+        self._redactor = Redactor(secrets)
+        self._prober = Prober(self._gate.url, self._gate.served_names, secrets.get("VLLM_API_KEY"))
+
+    def cancel(self, _signal: int, _frame: FrameType | None) -> None:
+        """Somebody stops the unit in mid-gate."""
+        self._cancelled = True
+
+    def run(self) -> int:
+        """Watch to the verdict, note it, and leave nothing of a start that failed; the exit status of the verb."""
+        self._prober.start()
+        try:
+            verdict, reason = self._wait()
+            if verdict == READY:
+                self._keep_ready(reason)
+            else:
+                self._keep_failed(verdict, reason)
+        finally:
+            self._prober.close()
+            if self._log is not None:
+                self._log.close()
+        return 0 if verdict == READY else 1
+
+    def _wait(self) -> tuple[str, str]:
+        while True:
+            self._follow_log()
+            moment = self._moment()
+            verdict = judge_start(moment, self._gate, self._deadline)
+            if verdict:
+                return verdict
+            self._tell(moment)
+            self._clock.sleep(_LOOK)
+
+    def _moment(self) -> Moment:
+        now = self._clock.monotonic()
+        alive = self._main.lives()
+        stage = self._stage if not self._prober.said else f"{self._stage}; {self._prober.said}".lstrip("; ")
+        return Moment(now - self._began, now - self._moved, alive, self._prober.ready, self._cancelled, stage)
+
+    def _follow_log(self) -> None:
+        """Feed new lines to the progress; the container's id becomes known as soon as Docker has made it."""
+        if self._log is None:
+            container_id = self._container()
+            if not container_id:
+                return
+            starts.update(self._paths, self._seq, {"container_id": container_id})
+            self._log = containers.LogStream(container_id)
+        lines = self._log.read()
+        for line in lines:
+            self._said.add(line)
+        if any([self._progress.feed(line) for line in lines]):
+            self._moved = self._clock.monotonic()
+            self._new_stage()
+
+    def _new_stage(self) -> None:
+        if self._progress.stage != self._stage:
+            self._stage = self._progress.stage
+            self._told = 0.0
+            if self._paths.open_run.exists():
+                append_line(self._paths.progress, f"starting: {self._stage}")
+
+    def _tell(self, moment: Moment) -> None:
+        now = self._clock.monotonic()
+        if now - self._told < _TELL:
+            return
+        self._told = now
+        stage = " ".join(word for word in (moment.stage or "waiting for the engine", self._progress.detail) if word)
+        text = self._redactor.line(f"{stage} ({moment.elapsed:.0f} s of {self._deadline:.0f} s at most)")
+        notify.status(text, extension(moment, self._gate, self._deadline))
+
+    def _keep_ready(self, reason: str) -> None:
+        seconds = round(self._clock.monotonic() - self._began, 2)
+        fields = {"ready": True, "verdict": READY, "reason": reason, "ready_at": self._clock.now()}
+        starts.update(self._paths, self._seq, {**fields, "ready_seconds": seconds})
+        engine.keep_evidence(self._paths, self._seq, self._said.text().splitlines(), self._redactor)
+        notify.status(f"serving since {self._clock.now()}; {reason}")
+
+    def _keep_failed(self, verdict: str, reason: str) -> None:
+        """Note the verdict, then leave no engine that still loads; after-stop keeps the log and removes it."""
+        cause = "" if verdict == CANCELLED else self._cause()
+        said = self._redactor.line(reason + (f": {cause}" if cause else ""))
+        fields = {"ready": False, "verdict": verdict, "reason": said, "verdict_at": self._clock.now()}
+        starts.update(self._paths, self._seq, fields)
+        print(f"{self._paths.service}: {said}", file=sys.stderr, flush=True)
+        notify.status(said, engine.SHORT_GRACE + EXTENSION_MARGIN)
+        container_id = self._container()
+        if container_id and verdict != DEAD:
+            containers.stop(container_id, engine.SHORT_GRACE, runner=self._runner)
+
+    def _cause(self) -> str:
+        """The first real error: of the engine's log, else Docker's own words about a container that never ran."""
+        self._drain_log()
+        first = parse_startup_log(self._said.text().splitlines()).first_error_line
+        if first or not self._container():
+            return first or " ".join(systemd.said_by_main(self._invocation(), runner=self._runner)[-3:])
+        state = containers.inspect(self._container(), runner=self._runner)
+        if state is None or state.is_running:
+            return ""
+        oom = ", killed for memory" if state.oom_killed else ""
+        return state.error or f"exit code {state.exit_code}{oom}, no error in its log"
+
+    def _drain_log(self) -> None:
+        """Take what the log still says: it can end a moment after the process did."""
+        for _try in range(_LOG_TRIES):
+            self._follow_log()
+            if self._log is None or self._log.ended or self._main.lives():
+                break
+            self._clock.sleep(_LOG_PAUSE)
+        self._follow_log()
+
+    def _container(self) -> str:
+        return (read_text(self._paths.cid) or "").strip()
+
+    def _invocation(self) -> str:
+        return str(starts.read(self._paths, self._seq).get("invocation_id") or "")
+
+
+def _last_measured(paths: Paths, seq: int) -> float | None:
+    """Seconds of the newest earlier start that became ready."""
+    for earlier in reversed([number for number in starts.numbers(paths) if number < seq]):
+        seconds = starts.read(paths, earlier).get("ready_seconds")
+        if isinstance(seconds, (int, float)):
+            return float(seconds)
+    return None

@@ -1,0 +1,75 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The evidence of every start on the disk: ``starts/<seq>/state.json``, ``log``, ``startup.json``. No decisions.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import Any
+
+from ..release.files import to_json
+from ..release.paths import Paths
+from .files import make_folder, read_text, write_atomic
+
+# Evidence is small, but a service may be started for years.
+KEPT = 50
+
+
+def numbers(paths: Paths) -> list[int]:
+    """The numbers of all starts that are kept, oldest first."""
+    folders = paths.starts.iterdir() if paths.starts.is_dir() else ()
+    return sorted(int(folder.name) for folder in folders if folder.name.isdigit())
+
+
+def begin(paths: Paths, fields: dict[str, Any]) -> int:
+    """Make the folder of a new start, and let the oldest ones beyond the last fifty go."""
+    known = numbers(paths)
+    seq = known[-1] + 1 if known else 1
+    make_folder(paths.starts)
+    make_folder(paths.start(seq))
+    update(paths, seq, {"seq": seq, "service": paths.service, **fields})
+    for old in known[: max(0, len(known) + 1 - KEPT)]:
+        shutil.rmtree(paths.start(old), ignore_errors=True)
+    return seq
+
+
+def update(paths: Paths, seq: int, fields: dict[str, Any]) -> None:
+    """Add to what is known of a start."""
+    write_atomic(paths.start(seq) / "state.json", to_json({**read(paths, seq), **fields}))
+
+
+def read(paths: Paths, seq: int) -> dict[str, Any]:
+    """What is known of a start; nothing when it is not kept or its file is no JSON."""
+    try:
+        data = json.loads(read_text(paths.start(seq) / "state.json") or "{}")
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def latest(paths: Paths) -> int | None:
+    """The number of the newest start."""
+    known = numbers(paths)
+    return known[-1] if known else None
+
+
+def of_invocation(paths: Paths, invocation_id: str) -> int | None:
+    """The number of the start that systemd knows by this id."""
+    if not invocation_id:
+        return None
+    return next(
+        (seq for seq in reversed(numbers(paths)) if read(paths, seq).get("invocation_id") == invocation_id), None
+    )
+
+
+def startup(paths: Paths, seq: int) -> dict[str, Any]:
+    """The parsed start-up log of a start; nothing while there is none."""
+    try:
+        data = json.loads(read_text(paths.start(seq) / "startup.json") or "{}")
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
