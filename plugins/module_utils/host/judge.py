@@ -8,15 +8,16 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ..findings import ERROR, Finding, worst_first
+from ..findings import ERROR, Finding, failing, worst_first
 from ..models.folder import EXPECTED
 from .engine import device_request, judge_engine
 from .facts import Host
 from .gpus import judge_gpus
 from .platform import judge_platform
 from .ports import judge_ports
+from .refusal import sentence
 from .room import GIB, image_needs, judge_room, model_needs
 from .wanted import Wanted
 
@@ -33,18 +34,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found for the services: images that are here, bytes of models that are not, faults of model paths."""
+    """What was found for the services: compressed bytes of images and bytes of models that are not here (None: nobody
+    could say), faults of model paths, and what registry and hub said."""
 
-    images: tuple[str, ...] = ()
-    missing_models: Mapping[str, int | None] | None = None
-    model_faults: Mapping[str, str] | None = None
+    missing_images: Mapping[str, int | None] = field(default_factory=dict)
+    missing_models: Mapping[str, int | None] = field(default_factory=dict)
+    model_faults: Mapping[str, str] = field(default_factory=dict)
+    findings: Iterable[Finding] = ()
 
 
 def judge_host(host: Host, services: Iterable[Wanted], seen: Seen, limits: Limits) -> list[Finding]:
     """Return everything that is not as the services need it, the worst first."""
     asked = tuple(services)
-    needs = image_needs(asked, host.platform, seen.images, limits.image_room_factor)
-    needs += model_needs(asked, seen.missing_models or {})
+    needs = image_needs(asked, host.platform, seen.missing_images, limits.image_room_factor)
+    needs += model_needs(asked, seen.missing_models)
     request = device_request(host.engine, host.gpu)
     return worst_first(
         [
@@ -53,8 +56,20 @@ def judge_host(host: Host, services: Iterable[Wanted], seen: Seen, limits: Limit
             *_judge_images(host, asked),
             *judge_gpus(host.gpu, request, asked, limits.engine_expected),
             *judge_ports(host, asked),
-            *_judge_models(asked, seen.model_faults or {}),
+            *_judge_models(asked, seen.model_faults),
+            *seen.findings,
             *judge_room(host, needs, int(limits.reserve_gib * GIB)),
+        ]
+    )
+
+
+def failure_text(findings: Iterable[Finding]) -> str:
+    """Say all that stops the host in one readable message."""
+    errors = failing(findings)
+    return "\n".join(
+        [
+            f"{len(errors)} {'problem' if len(errors) == 1 else 'problems'} on this host:",
+            *[f"- {sentence(each)}" for each in errors],
         ]
     )
 

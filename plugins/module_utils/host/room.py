@@ -27,12 +27,14 @@ class Need:
     bytes: int | None
 
 
-def image_needs(services: Iterable[Wanted], platform: str, present: Iterable[str], factor: float) -> tuple[Need, ...]:
+def image_needs(
+    services: Iterable[Wanted], platform: str, missing: Mapping[str, int | None], factor: float
+) -> tuple[Need, ...]:
     """What the images that are not here yet take on Docker's file system, each image once."""
-    here, needs = set(present), {}
+    needs = {}
     for service in services:
-        if service.pull and service.pull not in here:
-            compressed = (service.platforms.get(platform) or {}).get("compressed_bytes")
+        if service.pull in missing and service.pull is not None:
+            compressed = missing[service.pull] or (service.platforms.get(platform) or {}).get("compressed_bytes")
             size = int(compressed * factor) if compressed else None
             needs[service.pull] = Need(f"image {service.pull}", "docker", size)
     return tuple(needs.values())

@@ -25,7 +25,7 @@ def look_at_path(name: str) -> str | None:
     path = Path(name)
     files = None
     try:
-        files = os.listdir(path) if path.is_dir() else None
+        files = [each.name for each in path.iterdir()] if path.is_dir() else None
         readable = os.access(path, os.R_OK)
     except OSError:
         readable = False

@@ -1,0 +1,167 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Docker's configuration: merge what we want into what is there, and say what takes a reload and what a restart.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .refusal import refusal
+
+# What dockerd reads again on SIGHUP, by its own documentation. Everything else waits for a restart.
+RELOADED = frozenset(
+    (
+        "authorization-plugins",
+        "debug",
+        "default-runtime",
+        "features",
+        "insecure-registries",
+        "labels",
+        "live-restore",
+        "max-concurrent-downloads",
+        "max-concurrent-uploads",
+        "max-download-attempts",
+        "registry-mirrors",
+        "runtimes",
+        "shutdown-timeout",
+    )
+)
+# Features that are looked at only when dockerd starts, although the others are read again.
+_FEATURES_AT_START = ("cdi", "containerd-snapshotter")
+# Keys whose option of the command line has another name; for all others the option is the key.
+_OPTIONS = {
+    "hosts": ("-H", "--host"),
+    "registry-mirrors": ("--registry-mirror",),
+    "insecure-registries": ("--insecure-registry",),
+    "log-opts": ("--log-opt",),
+    "labels": ("--label",),
+    "runtimes": ("--add-runtime",),
+    "storage-opts": ("--storage-opt",),
+    "debug": ("-D", "--debug"),
+    "data-root": ("--data-root", "-g", "--graph"),
+    "dns-opts": ("--dns-opt",),
+    "exec-opts": ("--exec-opt",),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """The text before and after, and the keys that differ, apart by what makes dockerd see them."""
+
+    before: str
+    after: str
+    reload: tuple[str, ...]
+    restart: tuple[str, ...]
+
+
+def parse_daemon(text: str, path: str) -> dict[str, Any]:
+    """Read daemon.json; a file that Docker could not read either is refused, never replaced."""
+    try:
+        data = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise _broken(path, str(error)) from error
+    if not isinstance(data, dict):
+        raise _broken(path, "it is not a JSON object")
+    return data
+
+
+def _broken(path: str, why: str) -> Exception:
+    return refusal(
+        "daemon_json", path, f"this file is not what Docker reads ({why})", f"repair it: python3 -m json.tool {path}"
+    )
+
+
+def merge(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the wanted keys in: maps are merged, lists get what they lack, and what others have set stays."""
+    merged = dict(present)
+    for key, value in wanted.items():
+        held = merged.get(key)
+        if isinstance(held, Mapping) and isinstance(value, Mapping):
+            merged[key] = merge(held, value)
+        elif isinstance(held, list) and isinstance(value, list):
+            merged[key] = value + [each for each in held if each not in value]
+        else:
+            merged[key] = value
+    return merged
+
+
+def plan_change(text: str, path: str, wanted: Mapping[str, Any]) -> Change:
+    """Say what the file becomes; the same content in another layout is no change."""
+    present = parse_daemon(text, path)
+    merged = merge(present, wanted)
+    changed = sorted(key for key in merged if merged[key] != present.get(key))
+    if not changed:
+        return Change(text, text, (), ())
+    late = tuple(key for key in changed if not _is_reloaded(key, present.get(key), merged[key]))
+    after = json.dumps(merged, indent=2, sort_keys=True) + "\n"
+    return Change(text, after, tuple(key for key in changed if key not in late), late)
+
+
+def _is_reloaded(key: str, before: Any, after: Any) -> bool:
+    if key not in RELOADED:
+        return False
+    if key == "features":
+        old = before if isinstance(before, Mapping) else {}
+        return all(old.get(name) == after.get(name) for name in _FEATURES_AT_START)
+    return True
+
+
+def require_no_conflict(command: Iterable[str], wanted: Mapping[str, Any], path: str) -> None:
+    """Stop where dockerd's command line sets a key too: dockerd refuses to start with both."""
+    words = [word.split("=", 1)[0] for word in command]
+    for key in wanted:
+        clash = [option for option in _OPTIONS.get(key, (f"--{key}",)) if option in words]
+        if clash:
+            raise refusal(
+                "daemon_conflict",
+                f"{path}: {key}",
+                f"dockerd's command line has {clash[0]}, and Docker does not start with an option in both places",
+                "move the option from the unit (systemctl cat docker) into this file, or leave this key out",
+            )
+
+
+def proxy_dropin(proxy: str | None, no_proxy: Iterable[str]) -> str | None:
+    """The drop-in that gives dockerd its proxy; daemon.json knows proxies only from Docker 23 on, and older ones do not
+    start with a key that they do not know. None without a proxy."""
+    if not proxy:
+        return None
+    lines = [f'Environment="HTTP_PROXY={proxy}" "HTTPS_PROXY={proxy}"']
+    names = ",".join(no_proxy)
+    lines += [f'Environment="NO_PROXY={names}"'] if names else []
+    return "# Written by gpuhosts.vllm.\n[Service]\n" + "\n".join(lines).replace("%", "%%") + "\n"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What runs while the configuration changes: ``services`` are vLLM services by name, with or without a container."""
+
+    active: bool
+    containers: int
+    running_services: tuple[str, ...]
+    installed_services: tuple[str, ...]
+
+
+def may_restart(situation: Situation, allowed: bool) -> bool:
+    """Whether dockerd may be restarted: never under a vLLM service; by itself only on a host where nothing runs and no
+    vLLM service would be started with it; elsewhere when a human named the host."""
+    if not situation.active or situation.running_services:
+        return False
+    return allowed or not (situation.containers or situation.installed_services)
+
+
+def pending_text(keys: Iterable[str], situation: Situation, host_word: str) -> str:
+    """Say what waits for a restart of Docker and how it is done."""
+    what = f"Docker has to be restarted to use: {', '.join(keys)}"
+    if situation.running_services:
+        names = ",".join(situation.running_services)
+        return (
+            f"{what}. It is not while vLLM services run ({names}): stop them (ansible-playbook gpuhosts.vllm.stop"
+            f" -e vllm_confirm={names}), then run again with -e {host_word}=<this host>, then start them"
+        )
+    return f"{what}. Other things run on this host ({situation.containers} containers): run with -e {host_word}=<this host>"
