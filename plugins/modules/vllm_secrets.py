@@ -70,7 +70,8 @@ actions:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import ensure_file, read_if_there
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import read_text
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.install import ensure_file
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.secrets_file import (
     compare_secrets,
@@ -91,12 +92,17 @@ def main() -> None:
     )
     wanted = {name: str(value) for name, value in module.params["secrets"].items()}
     path = Paths(module.params["service"]).secrets
-    owner = int((module.params["user"] or "0").split(":")[0])
+    uid, _colon, gid = (module.params["user"] or "0").partition(":")
     try:
-        found = read_if_there(path)
+        found = read_text(path)
         before = parse_secrets(found or "")
         changed = ensure_file(
-            path, render_secrets(wanted), mode=0o600, owner=owner, folder_mode=0o700, check=module.check_mode
+            path,
+            render_secrets(wanted),
+            mode=0o600,
+            owner=(int(uid), int(gid or 0)),
+            folder_mode=0o700,
+            check=module.check_mode,
         )
     except (OSError, ValueError) as error:
         module.fail_json(

@@ -1,0 +1,93 @@
+"""The real engine, CPU build of vLLM: what the inventory says is what it got, and the caches make the second start quicker."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.integration.harness import MODEL, Inventory
+
+HOST = "gpu2"
+
+# One of each kind of value; the engine's log leaves out what equals a default, so none of these does.
+CONFIG = {
+    "served-model-name": ["chat", "chat-alias"],
+    "max-model-len": 512,
+    "enable-prefix-caching": False,
+    "enable-log-requests": True,
+    "seed": 7,
+    "dtype": "float32",
+    "tokenizer-revision": None,
+    "generation-config": "vllm",
+    "max-num-seqs": 8,
+    "override-generation-config": {"temperature": 0.5},
+    "compilation-config": {"mode": 0},
+    "allowed-origins": ["https://a.example", "https://b.example"],
+}
+IN_THE_LOG = {
+    "served_model_name": ["chat", "chat-alias"],
+    "max_model_len": 512,
+    "enable_prefix_caching": False,
+    "enable_log_requests": True,
+    "seed": 7,
+    "dtype": "float32",
+    "generation_config": "vllm",
+    "max_num_seqs": 8,
+    "override_generation_config": {"temperature": 0.5},
+    "allowed_origins": ["https://a.example", "https://b.example"],
+}
+
+
+def real(version, **config):
+    """Give the definition of a real server of a release."""
+    return {
+        "image": f"vllm/vllm-openai:{version}",
+        "model": MODEL,
+        "port": 8000,
+        "gpus": "none",
+        "shm_size": "1g",
+        "config": config,
+        "env": {"VLLM_CPU_KVCACHE_SPACE": "1"},
+        "gate": {"soak": "1s"},
+    }
+
+
+def deployed(folder, lab, services):
+    """Lock, deploy and give the inventory with what the deployment said."""
+    lab[HOST].reset()
+    inventory = Inventory.make(folder, services, hosts=(HOST,))
+    locked = inventory.play("lock")
+    assert locked.rc == 0, locked.text
+    played = inventory.play("deploy", timeout=900)
+    assert played.rc == 0, played.text
+    return inventory, played
+
+
+def start_of(lab, seq):
+    """Give what was kept of a start."""
+    return json.loads(lab[HOST].run(f"cat /var/lib/gpuhosts-vllm/chat/starts/{seq}/startup.json"))
+
+
+@pytest.mark.parametrize("version", ["v0.31.0", "v0.32.0"])
+def test_the_engine_got_what_the_inventory_says(tmp_path, lab, version):
+    inventory, played = deployed(tmp_path, lab, {"chat": real(version, **CONFIG)})
+    arguments = json.loads(lab[HOST].run("vllm-host startup-log chat --json"))["non_default_args"]
+    assert {key: arguments.get(key) for key in IN_THE_LOG} == IN_THE_LOG
+    assert arguments["compilation_config"]["mode"] in (0, "0", "CompilationMode.NONE")
+    assert "tokenizer_revision" not in arguments
+    assert "generated 8 tokens" in played.text
+
+
+def test_a_warm_start_takes_at_most_six_tenths_of_a_cold_one(tmp_path, lab):
+    inventory, played = deployed(tmp_path, lab, {"chat": real("v0.32.0", **{"served-model-name": ["chat"]})})
+    assert lab[HOST].run("docker exec vllm-chat df -k --output=size /dev/shm").split()[-1] == str(1024 * 1024)
+    stopped = inventory.play("stop", vllm_confirm="chat")
+    assert stopped.rc == 0, stopped.text
+    started = inventory.play("start", vllm_confirm="chat", timeout=900)
+    assert started.rc == 0, started.text
+    starts = [json.loads(lab[HOST].run(f"cat /var/lib/gpuhosts-vllm/chat/starts/{seq}/state.json")) for seq in (1, 2)]
+    cold, warm = (start["ready_seconds"] for start in starts)
+    print(f"real vLLM 0.32.0: cold start {cold:.1f} s, warm start {warm:.1f} s, {warm / cold:.2f} of it")
+    assert warm <= 0.6 * cold
+    assert start_of(lab, 1)["kv_cache_tokens"] > 0
