@@ -16,7 +16,7 @@ from pathlib import Path
 from ..io import containers, starts
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import link_name, make_folder, read_text, remove, write_atomic
+from ..io.files import link_name, make_folder, read_if_there, remove, write_atomic
 from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import ReleaseRecord
 from . import engine
@@ -45,7 +45,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
         paths,
         {
             "release": link_name(paths.current),
-            "run": (read_text(paths.open_run) or "").strip() or None,
+            "run": (read_if_there(paths.open_run) or "").strip() or None,
             "invocation_id": os.environ.get("INVOCATION_ID", ""),
             "boot": {"marker": boot_marker(paths), "id": boot_id()},
             "begun_at": clock.now(),
@@ -76,7 +76,7 @@ def make_caches(paths: Paths, record: ReleaseRecord) -> None:
 
 def boot_marker(paths: Paths) -> str:
     """One random word for as long as /run lasts: a lab host's reboot does not change the kernel's boot id."""
-    known = read_text(paths.boot_marker)
+    known = read_if_there(paths.boot_marker)
     if known:
         return known.strip()
     word = f"{int(time.time())}-{secrets.token_hex(4)}"
@@ -87,4 +87,4 @@ def boot_marker(paths: Paths) -> str:
 
 def boot_id() -> str:
     """The kernel's id of this boot."""
-    return (read_text(Path("/proc/sys/kernel/random/boot_id")) or "").strip()
+    return (read_if_there(Path("/proc/sys/kernel/random/boot_id")) or "").strip()

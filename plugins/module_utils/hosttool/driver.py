@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import link_name, read_text, remove
+from ..io.files import link_name, read_if_there, remove
 from ..io.journals import append_entry, read_journal
 from ..release import journal, states
 from ..release.journal import DONE, FAILED, INTENT, Entry
@@ -66,7 +66,7 @@ class Driver:
         return journal.outcome(records)
 
     def _observed(self, records: tuple[Entry, ...]) -> Observed:
-        here = (read_text(self._paths.open_run) or "").strip()
+        here = (read_if_there(self._paths.open_run) or "").strip()
         return Observed(same_boot=here == records[0].run, last_good=link_name(self._paths.last_good))
 
     def _do(self, records: tuple[Entry, ...], step: Step) -> tuple[Entry, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..io import containers, starts
 from ..io.commands import Runner, run
-from ..io.files import read_text, write_atomic
+from ..io.files import read_if_there, write_atomic
 from ..release.bounded import HeadTail
 from ..release.files import to_json
 from ..release.paths import LABEL_SERVICE, Paths
@@ -28,7 +28,7 @@ SHORT_GRACE = 5.0
 def secrets_of(paths: Paths) -> dict[str, str]:
     """The secrets of the service; none when there is no file."""
     try:
-        return parse_secrets(read_text(paths.secrets) or "")
+        return parse_secrets(read_if_there(paths.secrets) or "")
     except ValueError as error:
         raise ToolError(f"{paths.secrets}: {error}; write it anew with deploy") from None
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io import starts
-from ..io.files import read_text
+from ..io.files import read_if_there
 from ..io.journals import read_journal
 from ..release.files import GATE_NAME
 from ..release.journal import JournalError, format_entry
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _release(paths: Paths) -> Any:
     record = current_record(paths)
-    gate = read_text(paths.release(record.id) / GATE_NAME) or "{}"
+    gate = read_if_there(paths.release(record.id) / GATE_NAME) or "{}"
     return {**record_to_dict(record), "gate": json.loads(gate)}
 
 

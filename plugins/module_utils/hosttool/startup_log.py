@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from ..io import starts
-from ..io.files import read_text
+from ..io.files import read_if_there
 from ..release.paths import Paths
 from .errors import ToolError
 from .service_args import parser, paths_of
@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     paths = paths_of(args.service)
     seq = _number(paths, args.start)
     if args.log:
-        text = read_text(paths.start(seq) / "log")
+        text = read_if_there(paths.start(seq) / "log")
         if text is None:
             raise ToolError(
                 f"{args.service}: no log of start {seq} was kept yet; it is on its way: docker logs {paths.container}"

@@ -18,7 +18,7 @@ from types import FrameType
 from ..io import containers, notify, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import append_line, read_text
+from ..io.files import append_line, read_if_there
 from ..release.bounded import HeadTail
 from ..release.gate import (
     CANCELLED,
@@ -198,7 +198,7 @@ class Watch:
         self._follow_log()
 
     def _container(self) -> str:
-        return (read_text(self._paths.cid) or "").strip()
+        return (read_if_there(self._paths.cid) or "").strip()
 
     def _invocation(self) -> str:
         return str(starts.read(self._paths, self._seq).get("invocation_id") or "")

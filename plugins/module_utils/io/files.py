@@ -35,7 +35,7 @@ class Disk:
 DISK = Disk()
 
 
-def read_text(path: Path) -> str | None:
+def read_if_there(path: Path) -> str | None:
     """Read a file; None when it is not there."""
     try:
         return path.read_text(encoding="utf-8")
@@ -63,11 +63,34 @@ def make_folder(path: Path, mode: int = 0o755, owner: tuple[int, int] | None = N
         os.chown(path, *owner)
 
 
-def write_atomic(path: Path, text: str, mode: int = 0o644, disk: Disk = DISK) -> None:
+def ensure_file(  # noqa: PLR0913 - each is a property of the file or its folder
+    path: Path,
+    text: str,
+    *,
+    mode: int = 0o644,
+    owner: int = 0,
+    folder_mode: int = 0o755,
+    check: bool = False,
+) -> bool:
+    """Let a file have this text, mode and owner; whether that is a change. ``check`` only says so."""
+    if read_if_there(path) == text:
+        found = path.stat()
+        if (found.st_mode & 0o7777, found.st_uid) == (mode, owner):
+            return False
+    if not check:
+        make_folder(path.parent, folder_mode)
+        write_atomic(path, text, mode, owner=owner)
+    return True
+
+
+def write_atomic(path: Path, text: str, mode: int = 0o644, disk: Disk = DISK, owner: int | None = None) -> None:
     """Replace a file by a new one with this text: temp, fsync, rename, fsync of the folder."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        _write_new(temporary, text.encode("utf-8"), mode, disk)
+        _write_new(temporary, text.encode("utf-8"), disk)
+        if owner is not None:
+            os.chown(temporary, owner, -1)
+        temporary.chmod(mode)
         disk.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -198,10 +221,10 @@ def _write_once(descriptor: int, data: bytes, before: int, disk: Disk) -> int:
         raise
 
 
-def _write_new(path: Path, data: bytes, mode: int, disk: Disk) -> None:
+def _write_new(path: Path, data: bytes, disk: Disk) -> None:
+    """Write a file that nobody else can read yet."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.fchmod(descriptor, mode)
         left = data
         while left:
             left = left[disk.write(descriptor, left) :]

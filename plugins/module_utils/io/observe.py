@@ -19,7 +19,7 @@ from ..release.paths import LABEL_SERVICE, STATE_ROOT, Paths
 from ..release.service_state import ServiceState, StartState
 from . import containers, starts, systemd
 from .commands import Runner, run
-from .files import is_locked, link_name, read_text
+from .files import is_locked, link_name, read_if_there
 from .journals import read_journal
 
 
@@ -41,7 +41,7 @@ def observe(paths: Paths, *, runner: Runner = run) -> ServiceState:
         containers=_containers(paths, runner),
         installed=paths.unit_file.exists(),
         driver_alive=is_locked(paths.lease),
-        run_of_this_boot=(read_text(paths.open_run) or "").strip() or None,
+        run_of_this_boot=(read_if_there(paths.open_run) or "").strip() or None,
     )
 
 
@@ -64,13 +64,13 @@ def _entries(paths: Paths) -> tuple[tuple[Entry, ...], str | None]:
 
 
 def _frozen(paths: Paths) -> str | None:
-    text = read_text(paths.freeze)
+    text = read_if_there(paths.freeze)
     return None if text is None else text.strip()
 
 
 def _content(paths: Paths, release_id: str) -> Mapping[str, Any]:
     try:
-        data = json.loads(read_text(paths.release(release_id) / RECORD_NAME) or "{}")
+        data = json.loads(read_if_there(paths.release(release_id) / RECORD_NAME) or "{}")
     except ValueError:
         return {}
     content = data.get("content") if isinstance(data, dict) else None

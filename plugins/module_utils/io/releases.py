@@ -16,23 +16,23 @@ from ..release.files import GATE_NAME, RECORD_NAME, mode_of
 from ..release.gate import Gate, gate_from_dict
 from ..release.paths import Paths
 from ..release.record import ReleaseRecord, record_from_dict
-from .files import make_folder, read_text, sync_folder, write_atomic
+from .files import make_folder, read_if_there, sync_folder, write_atomic
 
 
 def read_record(paths: Paths, release_id: str) -> ReleaseRecord | None:
     """The record of a release; None when it is not staged; RecordError when it is not what was staged."""
-    text = read_text(paths.release(release_id) / RECORD_NAME)
+    text = read_if_there(paths.release(release_id) / RECORD_NAME)
     return None if text is None else record_from_dict(json.loads(text))
 
 
 def read_gate(paths: Paths, release_id: str) -> Gate:
     """The limits of a start of this release; the defaults when there is no file."""
-    return gate_from_dict(json.loads(read_text(paths.release(release_id) / GATE_NAME) or "{}"))
+    return gate_from_dict(json.loads(read_if_there(paths.release(release_id) / GATE_NAME) or "{}"))
 
 
 def read_files(paths: Paths, release_id: str, names: list[str]) -> dict[str, str]:
     """The texts of the files of a release that are there."""
-    texts = {name: read_text(paths.release(release_id) / name) for name in names}
+    texts = {name: read_if_there(paths.release(release_id) / name) for name in names}
     return {name: text for name, text in texts.items() if text is not None}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..release.files import to_json
 from ..release.paths import Paths
-from .files import make_folder, read_text, write_atomic
+from .files import make_folder, read_if_there, write_atomic
 
 # Evidence is small, but a service may be started for years.
 KEPT = 50
@@ -45,7 +45,7 @@ def update(paths: Paths, seq: int, fields: dict[str, Any]) -> None:
 def read(paths: Paths, seq: int) -> dict[str, Any]:
     """What is known of a start; nothing when it is not kept or its file is no JSON."""
     try:
-        data = json.loads(read_text(paths.start(seq) / "state.json") or "{}")
+        data = json.loads(read_if_there(paths.start(seq) / "state.json") or "{}")
     except ValueError:
         return {}
     return data if isinstance(data, dict) else {}
@@ -69,7 +69,7 @@ def of_invocation(paths: Paths, invocation_id: str) -> int | None:
 def startup(paths: Paths, seq: int) -> dict[str, Any]:
     """The parsed start-up log of a start; nothing while there is none."""
     try:
-        data = json.loads(read_text(paths.start(seq) / "startup.json") or "{}")
+        data = json.loads(read_if_there(paths.start(seq) / "startup.json") or "{}")
     except ValueError:
         return {}
     return data if isinstance(data, dict) else {}

@@ -26,11 +26,9 @@ _ENTRY = f"""\
 #!/bin/sh
 # Runs inside the container: takes the secrets from the mounted file, so that no command line and no inspect shows them.
 set -eu
-if [ -e {SECRETS_TARGET} ]; then
-  set -a
-  . {SECRETS_TARGET}
-  set +a
-fi
+set -a
+. {SECRETS_TARGET}
+set +a
 exec vllm serve "$@"
 """
 
@@ -83,8 +81,7 @@ def probe_command(record: ReleaseRecord, name: str) -> list[str]:
         *_network_options(record),
         *_container_options(record),
     ]
-    readable = [SECRETS_TARGET] if record.host.secret_names else []
-    readable += [str(mount["target"]) for mount in _user_mounts(record)]
+    readable = [SECRETS_TARGET, *(str(mount["target"]) for mount in _user_mounts(record))]
     words = [record.host.image_id, "-c", _PROBE, "probe", ENTRY_TARGET, COMPILE_TARGET, HUB_TARGET, *readable]
     return ["docker", "run", *_flat(options), "--entrypoint", "/bin/sh", *words]
 
@@ -160,15 +157,13 @@ def _container_options(record: ReleaseRecord) -> list[Group]:
 def _mount_options(record: ReleaseRecord) -> list[Group]:
     paths = Paths(record.service)
     host = record.host
-    options = [
+    # The secrets are mounted also when there are none: the first one counts from the next start, without a new release.
+    return [
         _mount(str(paths.hub_cache), HUB_TARGET),
         _mount(str(paths.compile_cache(host.image_id, host.uid)), COMPILE_TARGET),
         _mount(str(paths.release(record.id) / "entry"), ENTRY_TARGET, read_only=True),
-    ]
-    if host.secret_names:
-        options.append(_mount(str(paths.secrets), SECRETS_TARGET, read_only=True))
-    return options + [
-        _mount(mount["source"], mount["target"], read_only=mount["read_only"]) for mount in _user_mounts(record)
+        _mount(str(paths.secrets), SECRETS_TARGET, read_only=True),
+        *(_mount(mount["source"], mount["target"], read_only=mount["read_only"]) for mount in _user_mounts(record)),
     ]
 
 
