@@ -29,7 +29,7 @@ def test_pinned_sets_hold_the_direct_requirements(version: str) -> None:
     for line in (REPO / "requirements" / "direct.in").read_text(encoding="utf-8").splitlines():
         if "==" not in line or (">=" in line and older) or ("<" in line and not older):
             continue
-        name, _, pin = line.split(";")[0].strip().partition("==")
+        name, pin = line.split(";")[0].strip().split("==")
         wanted[name] = pin
     pinned = pins(REPO / "requirements" / f"py{version}.txt")
     assert wanted.items() <= pinned.items()

@@ -15,7 +15,22 @@ from pathlib import Path
 
 from bootstrap import BUILD, HOME_CACHE, REPO, VENV
 
+WORTH_SEEING = ("Running ", "ERROR", "FATAL", "See documentation", "Traceback", "WARNING: Skip", "WARNING: Unable")
+# The lab is programs and root file systems of other machines, no part of the collection; the lint lane looks at it.
+LEFT_OUT = ("tests/lab/", "molecule/")
 STAND_IN = Path(__file__).with_name("get_pip_stand_in.py")
+
+
+def clear(target: Path) -> None:
+    """Empty an earlier copy, but keep `tests/output`: ansible-test has its environments there."""
+    keep = target / "tests" / "output"
+    for path in sorted(target.rglob("*"), reverse=True):
+        if path == keep or keep in path.parents or path in keep.parents:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink()
 
 
 def copy_tree(target: Path) -> None:
@@ -24,12 +39,14 @@ def copy_tree(target: Path) -> None:
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=REPO, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    shutil.rmtree(target, ignore_errors=True)
+    clear(target)
     for name in filter(None, listed.stdout.split("\0")):
         source = REPO / name
-        if source.is_file() or source.is_symlink():
+        if not name.startswith(LEFT_OUT) and (source.is_file() or source.is_symlink()):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name, follow_symlinks=False)
+    # The copy lies in a folder that git ignores; only as a repository of its own are its files seen.
+    subprocess.run(["git", "init", "--quiet"], cwd=target, check=True)
 
 
 def place_stand_in(folder: Path) -> None:
@@ -44,6 +61,25 @@ def place_stand_in(folder: Path) -> None:
             shutil.copyfile(STAND_IN, place)
 
 
+def run(target: Path, command: list[str]) -> int:
+    """Run in the copy and pass on what is no talk of pip; a run that tested nothing is a failure."""
+    tests = 0
+    log = BUILD / "lanes" / f"{target.parents[2].name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with log.open("w") as copy, subprocess.Popen(command, cwd=target, text=True, **pipes) as process:
+        for line in process.stdout or ():
+            copy.write(line)
+            tests += line.startswith("Running sanity test")
+            if line.startswith(WORTH_SEEING):
+                print(line, end="", flush=True)
+    print(f"all of it is in {log.relative_to(REPO)}")
+    if command[1] == "sanity" and not tests:
+        print("ansible-test ran no test at all: it did not see the files of the copy")
+        return 1
+    return process.returncode
+
+
 def main() -> int:
     """Copy, place the stand-in, run."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -53,8 +89,7 @@ def main() -> int:
     target = BUILD / f"tree-{options.bin.parent.name}" / "ansible_collections" / "gpuhosts" / "vllm"
     copy_tree(target)
     place_stand_in(options.bin)
-    command = [str(options.bin / "ansible-test"), *arguments]
-    return subprocess.run(command, cwd=target, check=False).returncode
+    return run(target, [str(options.bin / "ansible-test"), *arguments])
 
 
 if __name__ == "__main__":
