@@ -1,0 +1,136 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Judge everything that the inventory says of one host, and give its services as the playbooks take them.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..config.arguments import argument_notes
+from ..findings import Finding
+from ..lock import COMMAND, Lock, LockError, parse_lock
+from ..registry.options import REGISTRY_OPTION
+from .content import service_entry
+from .leaks import masked, secret_values
+from .model import Service
+from .parse import parse_services
+from .problems import UNLOCKED, Complaints, Problem, ServicesError, kind_of
+from .schema import ABSENT
+from .secrecy import looks_secret
+
+_KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "list": (list, tuple), "dict": (Mapping,)}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the inventory says of one host, as Ansible has it; ``lock`` is what YAML made of the lock file."""
+
+    services: object = None
+    defaults: object = None
+    secrets: object = None
+    registry: object = None
+    hf_endpoint: object = None
+    lock: object = None
+    lock_name: str = "vllm.lock.yml"
+    require_lock: bool = True
+    lock_problems: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The services of one host as plain data, and what deserves a warning."""
+
+    services: list[dict[str, Any]]
+    notes: list[Finding]
+
+
+def judge(asked: Asked) -> Judged:
+    """Judge it all; ServicesError with every problem at once, none of which holds a secret."""
+    problems: list[Problem] = []
+    services: list[Service] = []
+    try:
+        services = parse_services(asked.services, asked.defaults, asked.secrets)
+    except ServicesError as error:
+        problems += error.problems
+    lock = _lock(asked, problems)
+    problems += _unlocked(services, lock, asked) if asked.require_lock and lock is not None else []
+    problems += [*_registry_problems(asked.registry), *_endpoint_problems(asked.hf_endpoint)]
+    if problems:
+        secrets = {**secret_values(asked.secrets), **secret_values({"vllm_registry": asked.registry})}
+        raise ServicesError(masked(problem, secrets) for problem in problems)
+    images = lock.images if lock else {}
+    entries = [service_entry(service, images.get(service.image.reference)) for service in services]
+    notes = [note for service in services for note in argument_notes(service.name, service.config, service.version)]
+    return Judged(entries, notes)
+
+
+def _lock(asked: Asked, problems: list[Problem]) -> Lock | None:
+    faults = asked.lock_problems
+    lock = None
+    if not faults:
+        try:
+            lock = parse_lock(asked.lock)
+        except LockError as error:
+            faults = error.problems
+    allowed = f"what {COMMAND} writes; take the wrong entry out and let it write it again"
+    problems += [Problem("vllm.lock.yml", asked.lock_name, fault, allowed, next=COMMAND) for fault in faults]
+    return lock
+
+
+def _unlocked(services: Sequence[Service], lock: Lock, asked: Asked) -> list[Problem]:
+    missing = [
+        service for service in services if service.state != ABSENT and service.image.reference not in lock.images
+    ]
+    allowed = ", ".join(sorted(lock.images)) or "none yet"
+    return [
+        Problem(
+            service.name,
+            "image",
+            f"{service.image.reference} is not locked: {asked.lock_name} does not say its digest",
+            f"an image that is locked ({allowed})",
+            next=COMMAND,
+            rank=UNLOCKED,
+        )
+        for service in missing
+    ]
+
+
+def _registry_problems(registry: object) -> list[Problem]:
+    """The keys and types of vllm_registry; no value is shown, one of them is a password."""
+    complaints = Complaints("vllm_registry")
+    if registry is not None and not isinstance(registry, Mapping):
+        complaints.say("(the whole)", f"a {kind_of(registry)}, not shown", "a map")
+        return complaints.found
+    options: Mapping[str, Any] = REGISTRY_OPTION["options"]
+    for name, value in registry.items() if isinstance(registry, Mapping) else ():
+        if name not in options:
+            complaints.unknown(str(name)[:40], options)
+        elif value is not None and not isinstance(value, _KINDS[options[name]["type"]]):
+            complaints.say(
+                name, f"a {kind_of(value)}, not shown", f"a {options[name]['type']}, in quotes if it is text"
+            )
+    return complaints.found
+
+
+def _endpoint_problems(endpoint: object) -> list[Problem]:
+    if endpoint is None:
+        return []
+    complaints = Complaints("vllm_hf_endpoint")
+    text = endpoint if isinstance(endpoint, str) else ""
+    if not _is_address(text) or looks_secret(text):
+        complaints.at("(the whole)", endpoint, "an address such as https://huggingface.co, without a login in it")
+    return complaints.found
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc) and text.isprintable()
