@@ -70,8 +70,7 @@ actions:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import read_text
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.install import ensure_file
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import ensure_file, read_if_there
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.secrets_file import (
     compare_secrets,
@@ -92,17 +91,12 @@ def main() -> None:
     )
     wanted = {name: str(value) for name, value in module.params["secrets"].items()}
     path = Paths(module.params["service"]).secrets
-    uid, _colon, gid = (module.params["user"] or "0").partition(":")
+    owner = int((module.params["user"] or "0").partition(":")[0])
     try:
-        found = read_text(path)
+        found = read_if_there(path)
         before = parse_secrets(found or "")
         changed = ensure_file(
-            path,
-            render_secrets(wanted),
-            mode=0o600,
-            owner=(int(uid), int(gid or 0)),
-            folder_mode=0o700,
-            check=module.check_mode,
+            path, render_secrets(wanted), mode=0o600, owner=owner, folder_mode=0o700, check=module.check_mode
         )
     except (OSError, ValueError) as error:
         module.fail_json(
