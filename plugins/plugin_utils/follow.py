@@ -7,14 +7,15 @@ Private to the collection.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any, Callable
 
 from ansible.errors import AnsibleConnectionFailure
 
-# A cut connection ends nothing on the host: it is worth a while of trying before the task gives up.
-TRIES = 10
-PAUSE = 3.0
+# A cut connection ends nothing on the host: it is worth some minutes of trying before the task gives up.
+TRIES = 60
+PAUSE = 5.0
 
 RunModule = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -39,8 +40,12 @@ def _again(
         except AnsibleConnectionFailure as error:
             if left == 1:
                 raise
-            action._display.display(f"the connection was cut, the work goes on on the host: {error}")
-            sleep(PAUSE)
+            if left == TRIES:
+                action._display.display(f"  the connection was cut, the work goes on on the host: {error}")
+        sleep(PAUSE)
+        # A shared ssh connection that died keeps failing until it is made anew.
+        with contextlib.suppress(AnsibleConnectionFailure, AttributeError, NotImplementedError):
+            action._connection.reset()
     raise AssertionError("unreachable")
 
 

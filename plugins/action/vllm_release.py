@@ -1,0 +1,34 @@
+# Copyright (c) the gpuhosts.vllm authors
+# GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see LICENSE and
+# https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later OR Apache-2.0
+"""Follow a run of a service to its end; the work is the module's of the same name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import follow
+
+
+class ActionModule(ActionBase):
+    """Calls the module until the run has ended; the run itself is driven on the host."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run the action."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+
+        def run_module(more: dict[str, Any]) -> dict[str, Any]:
+            arguments = {**self._task.args, **more}
+            done = self._execute_module(
+                module_name="gpuhosts.vllm.vllm_release", module_args=arguments, task_vars=task_vars
+            )
+            return dict(done)
+
+        result.update(follow(self, run_module))
+        return result
