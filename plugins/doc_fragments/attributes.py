@@ -1,5 +1,6 @@
 # Copyright (c) the gpuhosts.vllm authors
-# GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see https://www.gnu.org/licenses/gpl-3.0.txt and LICENSE)
+# GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see LICENSE and
+# https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later OR Apache-2.0
 
 from __future__ import annotations

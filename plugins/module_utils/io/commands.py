@@ -46,7 +46,7 @@ def run(
     words = tuple(argv)
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C", **(env or {})}
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # pylint: disable=ansible-bad-function
             words,
             input=stdin,
             env=environment,
