@@ -45,6 +45,11 @@ def read_image(value: str, complaints: Complaints) -> Image | None:
     return None
 
 
+def looks_like_image(value: object) -> bool:
+    """Whether this is an image by tag that a lock file could have."""
+    return isinstance(value, str) and read_image(value, Complaints("")) is not None
+
+
 def read_version(value: str | None, image: Image | None, complaints: Complaints) -> Version | None:
     """The release in the image: what ``version`` says, or else what the tag says."""
     told = _told_version(value, complaints) if value is not None else None

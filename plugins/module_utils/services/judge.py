@@ -17,9 +17,11 @@ from ..findings import Finding
 from ..lock import COMMAND, Lock, LockError, parse_lock
 from ..registry.options import REGISTRY_OPTION
 from .content import service_entry
+from .images import looks_like_image
 from .leaks import masked, secret_values
 from .model import Service
 from .parse import parse_services
+from .plain import plain
 from .problems import UNLOCKED, Complaints, Problem, ServicesError, kind_of
 from .schema import ABSENT
 from .secrecy import looks_secret
@@ -84,21 +86,36 @@ def _lock(asked: Asked, problems: list[Problem]) -> Lock | None:
 
 
 def _unlocked(services: Sequence[Service], lock: Lock, asked: Asked) -> list[Problem]:
-    missing = [
-        service for service in services if service.state != ABSENT and service.image.reference not in lock.images
-    ]
+    wanted = {service.name: service.image.reference for service in services if service.state != ABSENT}
+    wanted = wanted or _told_images(asked)
     allowed = ", ".join(sorted(lock.images)) or "none yet"
     return [
         Problem(
-            service.name,
+            name,
             "image",
-            f"{service.image.reference} is not locked: {asked.lock_name} does not say its digest",
+            f"{image} is not locked: {asked.lock_name} does not say its digest",
             f"an image that is locked ({allowed})",
             next=COMMAND,
             rank=UNLOCKED,
         )
-        for service in missing
+        for name, image in sorted(wanted.items())
+        if image not in lock.images
     ]
+
+
+def _told_images(asked: Asked) -> dict[str, str]:
+    """The images as they are written, for an inventory that has other faults: a missing lock is said all the same."""
+    services, faults = plain(asked.services, "")
+    defaults, more_faults = plain(asked.defaults, "")
+    if faults or more_faults or not isinstance(services, dict):
+        return {}
+    base = defaults if isinstance(defaults, dict) else {}
+    told = {name: {**base, **own} for name, own in services.items() if isinstance(own, dict)}
+    return {
+        name: own["image"]
+        for name, own in told.items()
+        if own.get("state") != ABSENT and looks_like_image(own.get("image"))
+    }
 
 
 def _registry_problems(registry: object) -> list[Problem]:

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .problems import base_name
+
 DEEPEST = 12
 LONGEST_TEXT = 16_384
 LONGEST_NAME = 100
@@ -75,7 +77,7 @@ class _Copier:
         if isinstance(value, (list, tuple)):
             items = [self.copy(item, f"{key}[{index}]", depth + 1) for index, item in enumerate(value)]
             return [item for item in items if item is not _DROPPED]
-        kind = type(value).__name__
+        kind = base_name(value)
         return self._drop(key, value, f"text, number, true, false, list or map; YAML made a {kind} of it: quote it")
 
     def _number(self, value: float, key: str) -> Any:
@@ -94,7 +96,7 @@ class _Copier:
     def _name(self, name: object, key: str) -> str | None:
         if isinstance(name, str) and len(name) <= LONGEST_NAME and _one_line(name):
             return "".join(name)
-        kind = type(name).__name__
+        kind = base_name(name)
         allowed = (
             f"keys of at most {LONGEST_NAME} printable characters"
             if isinstance(name, str)

@@ -16,6 +16,7 @@ from .secrecy import looks_secret, secret_name
 
 NEXT = "correct it in the inventory, then see what would happen: ansible-playbook gpuhosts.vllm.plan"
 SHOWN = 80
+_OTHER_KINDS = {"NoneType": "null", "list": "list", "tuple": "list"}
 # Problems that are no service's own carry the variable or file that they are in.
 _VARIABLES = {"vllm_services", "vllm_defaults", "vllm_secrets", "vllm_registry", "vllm_hf_endpoint", "vllm.lock.yml"}
 # What comes first in a list of problems: what would leak or expose, then what cannot live together, then the rest.
@@ -129,9 +130,14 @@ def kind_of(value: object) -> str:
         return "true or false"
     kinds: tuple[tuple[type, str], ...] = ((str, "text"), (int, "number"), (float, "number"), (dict, "map"))
     found = next((name for kind, name in kinds if isinstance(value, kind)), None)
-    return found or {"NoneType": "null", "list": "list", "tuple": "list"}.get(
-        type(value).__name__, type(value).__name__
-    )
+    return found or _OTHER_KINDS.get(base_name(value), base_name(value))
+
+
+def base_name(value: object) -> str:
+    """The name of a value's type as people may know it; wrappers that a template engine puts round it are left out."""
+    names = (kind.__name__ for kind in type(value).__mro__ if kind.__module__ in {"builtins", "datetime"})
+    name = next(names, "object")
+    return type(value).__name__ if name == "object" else name
 
 
 def _short(value: object) -> str:
