@@ -1,0 +1,117 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Begin a run and watch it through its journal; the run itself needs nobody who watches.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..io import starts, systemd
+from ..io.clock import CLOCK, Clock
+from ..io.commands import Runner, run
+from ..io.files import is_locked, read_if_there
+from ..io.journals import read_journal
+from ..release.journal import Entry, opening, outcome, run_entries
+from ..release.paths import Paths
+from ..release.states import ABORTED, COMMITTED, REMOVE, STARTING, STARTING_KINDS
+from ..release.view import run_summary, run_view, step_line
+from .errors import ToolError
+from .opening import start_driver
+
+_LOOK = 0.2
+
+
+def watch(paths: Paths, run_id: str, wait: float, *, clock: Clock = CLOCK, runner: Runner = run) -> dict[str, Any]:
+    """Wait for the end of a run, ``wait`` seconds at most; a driver that died is replaced once."""
+    ends = clock.monotonic() + wait
+    replaced = False
+    while True:
+        records = _records(paths, run_id)
+        if outcome(records) is not None or clock.monotonic() >= ends:
+            return result_of(paths, records)
+        if not replaced and not _driven(paths, runner):
+            start_driver(paths, runner=runner, clock=clock)
+            replaced = True
+        clock.sleep(_LOOK)
+
+
+def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
+    """A run as the module returns it."""
+    end = outcome(records)
+    return {
+        "changed": end != ABORTED,
+        "run": run_view(records),
+        "finished": end is not None,
+        "follow": records[0].run,
+        "result": end,
+        "progress": _progress(paths, records),
+        "summary": run_summary(paths.service, records),
+        "start": _start(paths, records),
+        "findings": _findings(records),
+        "diff": _diff(records, end),
+    }
+
+
+def _records(paths: Paths, run_id: str) -> tuple[Entry, ...]:
+    records = run_entries(read_journal(paths).entries, run_id)
+    if not records:
+        look = f"vllm-host show {paths.service} journal"
+        raise ToolError(f"{paths.service}: the journal knows no run {run_id!r}; see {look}")
+    return records
+
+
+def _driven(paths: Paths, runner: Runner) -> bool:
+    if is_locked(paths.lease):
+        return True
+    unit = systemd.show(paths.driver_unit, runner=runner)
+    return unit is not None and unit.is_running
+
+
+def _progress(paths: Paths, records: Sequence[Entry]) -> list[str]:
+    """The lines of the run that this boot still has; after a reboot the journal has the steps at least."""
+    text = read_if_there(paths.progress)
+    if (read_if_there(paths.open_run) or "").strip() in (records[0].run, "") and text:
+        return text.splitlines()
+    return [line for line in map(step_line, records[1:]) if line]
+
+
+def _start(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
+    """What is known of the run's start; empty when there was none."""
+    found = [entry.data for entry in records if entry.state == STARTING and entry.data.get("seq")]
+    if not found:
+        return {}
+    seq = int(found[-1]["seq"])
+    known = starts.read(paths, seq)
+    names = ("invocation_id", "container_id", "reason", "first_error", "exit_code", "oom_killed")
+    figures = {key: starts.startup(paths, seq).get(key) for key in ("kv_cache_tokens_usable", "max_concurrency")}
+    facts = {**{name: known.get(name) for name in names}, **figures}
+    return {
+        "seq": seq,
+        "seconds": known.get("ready_seconds"),
+        **{key: value for key, value in facts.items() if value is not None},
+    }
+
+
+def _findings(records: Sequence[Entry]) -> list[dict[str, Any]]:
+    found = [entry.data["findings"] for entry in records if entry.data.get("findings")]
+    return list(found[-1]) if found else []
+
+
+def _diff(records: Sequence[Entry], end: str | None) -> dict[str, str]:
+    first = opening(records)
+    previous = first.data.get("previous")
+    down = first.kind in STARTING_KINDS
+    before = state_text(previous, "stopped" if down else "running")
+    if end != COMMITTED:
+        return {"before": before, "after": before}
+    current = None if first.kind == REMOVE else first.release
+    return {"before": before, "after": state_text(current, "running" if down else "stopped")}
+
+
+def state_text(release: str | None, how: str) -> str:
+    """A service in two lines, for differences."""
+    return f"current: {release or 'none'}\nservice: {how}\n"

@@ -1,0 +1,298 @@
+#!/usr/bin/python
+# Copyright (c) the gpuhosts.vllm authors
+# GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see LICENSE and
+# https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later OR Apache-2.0
+"""Stage a release of a vLLM service, start the service, stop it or remove it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vllm_release
+short_description: Stage a release of a vLLM service, start the service, stop it or remove it
+version_added: 0.1.0
+author: The gpuhosts.vllm founders (@gpuhosts)
+description:
+  - O(state=staged) writes the files of a release and touches nothing that runs.
+  - The other states are reached by a run that the host drives by itself, in a transient systemd service, with every
+    step in C(/var/lib/gpuhosts-vllm/<service>/journal.jsonl). This module opens the run and follows it. A lost
+    connection or a dead controller changes nothing; the next call finds the run again.
+  - A first start is committed only when the engine has proven that it serves, and again after the soak. One that fails
+    is taken back. The unit is stopped, nothing is current, the evidence of the start stays.
+  - A start brings back what was committed last. What runs another release than the inventory wants is left alone, and
+    the module fails naming the next command.
+  - Staging is atomic. A run is reversible as long as it is not committed.
+extends_documentation_fragment:
+  - gpuhosts.vllm.attributes
+  - gpuhosts.vllm.attributes.actiongroup_vllm
+  - gpuhosts.vllm.follow
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Predicts the run also where Docker, the image or the on-host tool are not there yet.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  service:
+    description: The name of the service.
+    type: str
+    required: true
+  state:
+    description: What to bring about.
+    type: str
+    choices: [staged, started, stopped, absent]
+    required: true
+  release:
+    description:
+      - The release, as RV(gpuhosts.vllm.vllm_services#module:services) has it, with its C(id) and its C(content).
+      - Required for O(state=staged). For O(state=started) it says which release a first start starts.
+    type: dict
+  gate:
+    description: The limits of a start and what must be true at its end. They are no part of the release's id.
+    type: dict
+    default: {}
+  drain:
+    description: How a stop lets requests end.
+    type: dict
+    default: {}
+  image_id:
+    description: The id of the image on this host. Required for O(state=staged), except in check mode.
+    type: str
+  platform_digest:
+    description: The digest of the image of this host's platform, for the record.
+    type: str
+  device_request:
+    description: How this host hands GPUs to containers.
+    type: str
+    choices: [cdi, gpus, none]
+    default: none
+  secret_names:
+    description: The names of the service's secrets, for the record.
+    type: list
+    elements: str
+    default: []
+    no_log: false
+  retry:
+    description: Whether to start a release again that failed on this host and was taken back.
+    type: bool
+    default: false
+  by:
+    description: Who began this, for the journal.
+    type: str
+    default: ""
+  why:
+    description: Why, for the journal.
+    type: str
+    default: ""
+"""
+
+EXAMPLES = r"""
+- name: Lay down the release of the chat service
+  gpuhosts.vllm.vllm_release:
+    service: chat
+    state: staged
+    release: "{{ chat.release }}"
+    gate: "{{ chat.gate }}"
+    image_id: "{{ chat_image.image_id }}"
+    device_request: cdi
+
+- name: Start it and wait until it serves
+  gpuhosts.vllm.vllm_release:
+    service: chat
+    state: started
+    release: "{{ chat.release }}"
+    by: "{{ lookup('ansible.builtin.env', 'USER') }}"
+    why: first deployment
+"""
+
+RETURN = r"""
+release:
+  description: The id of the release that this was about.
+  type: str
+  returned: when there is one
+  sample: rel-0a1b2c3d4e5f
+actions:
+  description: What was done, or would be done in check mode.
+  type: list
+  elements: str
+  returned: always
+  sample: ["first start of chat (rel-0a1b2c3d4e5f)"]
+finished:
+  description: Whether the run has ended. The action of the same name follows it until it has.
+  type: bool
+  returned: always
+  sample: true
+follow:
+  description: The id of the run, to give as O(follow).
+  type: str
+  returned: when there is a run
+  sample: first_start-20261130T120000Z-0a1b2c
+run:
+  description: The run with who began it and each of its C(steps).
+  type: dict
+  returned: when there is a run
+result:
+  description: How the run ended. V(committed), V(aborted), V(rolled_back) or V(rollback_failed); null while it has not.
+  type: str
+  returned: when there is a run
+  sample: committed
+progress:
+  description: The lines of the run so far.
+  type: list
+  elements: str
+  returned: when there is a run
+summary:
+  description: The run in one sentence.
+  type: str
+  returned: always
+  sample: first start of chat (rel-0a1b2c3d4e5f) committed
+start:
+  description: The start of the run, with its number C(seq), its C(seconds) until it served, and its KV cache figures.
+  type: dict
+  returned: when there is a run
+findings:
+  description: What was judged on the way.
+  type: list
+  elements: dict
+  returned: always
+run_as:
+  description: The C(uid) and C(gid) that the container runs as.
+  type: dict
+  returned: when O(state=staged) and the image is on the host
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import state_text, watch
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.opening import Request, open_run, start_driver
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging import (
+    Staged,
+    make_host_record,
+    stage,
+    stage_unknown,
+)
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.containers import DockerError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.observe import observe
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import Decision, decide
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import JournalError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.record import RecordError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import COMMITTED, STARTING_KINDS
+
+SPEC: dict[str, Any] = {
+    "service": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["staged", "started", "stopped", "absent"], "required": True},
+    "release": {"type": "dict"},
+    "gate": {"type": "dict", "default": {}},
+    "drain": {"type": "dict", "default": {}},
+    "image_id": {"type": "str"},
+    "platform_digest": {"type": "str"},
+    "device_request": {"type": "str", "choices": ["cdi", "gpus", "none"], "default": "none"},
+    "secret_names": {"type": "list", "elements": "str", "default": [], "no_log": False},
+    "retry": {"type": "bool", "default": False},
+    "by": {"type": "str", "default": ""},
+    "why": {"type": "str", "default": ""},
+    "follow": {"type": "str"},
+    "wait": {"type": "float", "default": 15},
+}
+
+
+def staged(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
+    """Write the release folder, or say what would be written."""
+    params, content = module.params, module.params["release"]["content"]
+    run_as: dict[str, Any] = {}
+    if params["image_id"] is None:
+        if not module.check_mode:
+            raise ToolError(f"{paths.service}: image_id is missing; pull the image with vllm_image first")
+        done = stage_unknown(paths, params["release"]["id"], content)
+    else:
+        record = make_host_record(paths.service, content, params)
+        if record.id != params["release"]["id"]:
+            raise ToolError(
+                f"{paths.service}: release.id is {params['release']['id']}, its content is that of {record.id}"
+            )
+        run_as = {"run_as": {"uid": record.host.uid, "gid": record.host.gid}}
+        done = stage(paths, record, gate_text(params["gate"], params["drain"]), check=module.check_mode)
+    return {**staged_result(done), **run_as}
+
+
+def staged_result(done: Staged) -> dict[str, Any]:
+    """Staging as the module returns it."""
+    headers = {name: f"{done.release}/{name}" for name in done.after}
+    return {
+        "changed": done.changed,
+        "release": done.release,
+        "actions": done.actions,
+        "finished": True,
+        "findings": [finding.to_dict() for finding in done.findings],
+        "summary": f"{done.release} is staged",
+        "diff": [
+            {"before": done.before[name], "after": text, "before_header": headers[name], "after_header": headers[name]}
+            for name, text in done.after.items()
+        ],
+    }
+
+
+def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
+    """Open the run that is needed, or find the one that is under way, and wait for it a while."""
+    params = module.params
+    if params["follow"]:
+        return watch(paths, params["follow"], params["wait"])
+    decision = decide(params["state"], (params["release"] or {}).get("id"), observe(paths), retry=params["retry"])
+    if decision.refused:
+        raise ToolError(f"{paths.service}: {decision.refused}")
+    told = told_of(paths, decision)
+    if module.check_mode or not decision.changes:
+        return told
+    run_id = decision.follow
+    if run_id is None:
+        run_id = open_run(paths, Request(str(decision.kind), decision.release, params["by"], params["why"]))
+        start_driver(paths)
+    done = watch(paths, run_id, params["wait"])
+    return {**told, **done, "findings": [*told["findings"], *done["findings"]]}
+
+
+def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:
+    """What is decided, before anything is done."""
+    what = f"{(decision.kind or '').replace('_', ' ')} of {paths.service}" + (
+        f" ({decision.release})" if decision.release else ""
+    )
+    runs = decision.kind in STARTING_KINDS
+    before, after = state_text(None, "stopped" if runs else "running"), state_text(decision.release, "running")
+    return {
+        "changed": decision.changes,
+        "release": decision.release,
+        "actions": [what] if decision.kind else [],
+        "finished": True,
+        "findings": [finding.to_dict() for finding in decision.findings],
+        "summary": f"{paths.service}: {decision.reason}",
+        "diff": {"before": before, "after": after if runs else state_text(None, "stopped")} if decision.kind else {},
+    }
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True, required_if=[("state", "staged", ["release"])])
+    paths = Paths(module.params["service"])
+    try:
+        result = staged(module, paths) if module.params["state"] == "staged" else run_of(module, paths)
+    except DockerError as error:
+        module.fail_json(msg=f"{paths.service}: Docker does not answer: {error}; see systemctl status docker")
+    except RecordError as error:
+        module.fail_json(msg=f"{paths.service}: the release cannot be staged: {error}")
+    except (ToolError, JournalError, OSError) as error:
+        module.fail_json(msg=str(error) if isinstance(error, ToolError) else f"{paths.service}: {error}")
+    if result.get("result") not in (None, COMMITTED):
+        module.fail_json(msg=f"{result['summary']}. Look at: vllm-host status {paths.service}", **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
