@@ -2,14 +2,16 @@
 # GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see LICENSE and
 # https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later OR Apache-2.0
-"""Keep the lock file beside the inventory: say which image tags it lacks, and write what a registry answered."""
+"""Keep the lock file of an inventory: what is not locked yet, and what a registry said of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
@@ -23,23 +25,35 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.lock import (
     unlocked,
     update_lock,
 )
-from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.lock_file import lock_path, read_lock_file, write_lock_file
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.names import names_of
 
 
-def wanted_images(hosts: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The images of all services of these hosts that are not to be removed."""
-    services = [entry for host in hosts for entry in host.get("vllm_judged", {}).get("services", [])]
-    return {entry["image"] for entry in services if entry["state"] != "absent"}
+def images_of(variables: Mapping[str, Any]) -> list[str]:
+    """Give every image that a service of the play's hosts uses, sorted."""
+    hosts = (variables["hostvars"][host] for host in variables["ansible_play_hosts_all"])
+    services = (service for host in hosts for service in host.get("vllm_judged", {}).get("services", []))
+    return sorted({service["image"] for service in services if service["state"] != "absent"})
 
 
-def resolved_images(results: Iterable[Mapping[str, Any]]) -> dict[str, LockedImage]:
-    """What the results of vllm_image_digest_info say; a tag that is one image and no index is locked as that image."""
+def read_lock(path: Path) -> tuple[Lock, str]:
+    """Read the lock file and its text; a file that is not there is an empty lock."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return parse_lock(yaml.safe_load(text)), text
+
+
+def resolved_images(results: list[Mapping[str, Any]]) -> dict[str, LockedImage]:
+    """Take what vllm_image_digest_info returned, by image; a single image without an index is locked as itself."""
     return {
-        str(result["image"]): locked_image(result["index_digest"] or result["manifest_digest"], result["platforms"])
+        result["image"]: locked_image(result["index_digest"] or result["manifest_digest"], result["platforms"])
         for result in results
-        if "manifest_digest" in result
+        if result.get("manifest_digest")
     }
+
+
+def difference(path: Path, before: str, after: str) -> str:
+    """Show the change of the file, line by line."""
+    name = str(path)
+    return "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), name, name))
 
 
 class ActionModule(ActionBase):
@@ -49,40 +63,28 @@ class ActionModule(ActionBase):
     _requires_connection = False
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Compare the inventory with the file; with answers of a registry, write them into it."""
-        super().run(tmp, task_vars)
-        variables = task_vars or {}
-        path = lock_path(self._task.args.get("file"), variables)
-        relock = names_of(self._task.args.get("relock"))
-        hosts = [variables["hostvars"][host] for host in variables["ansible_play_hosts_all"]]
+        """Say what is unlocked, and write what was resolved."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        path = Path(self._task.args["file"])
         try:
-            lock = self._read(path)
-            resolved = self._task.args.get("resolved")
-            if resolved is None:
-                missing = unlocked(lock, wanted_images(hosts), relock)
-                return {"changed": False, "path": str(path), "unlocked": missing}
-            return self._write(path, lock, update_lock(lock, resolved_images(resolved), relock))
-        except (LockError, OSError) as error:
-            # The cause would be said a second time in Ansible's message.
-            raise AnsibleActionFail(f"{path}: {error}. Nothing was written") from None
+            result.update(self._lock(path, task_vars or {}))
+        except LockError as error:
+            raise AnsibleActionFail(f"{path}: {error}. Next: correct it, then run gpuhosts.vllm.lock again") from error
+        except (OSError, yaml.YAMLError) as error:
+            raise AnsibleActionFail(f"{path} cannot be read or written: {error}") from error
+        return result
 
-    def _read(self, path: Path) -> Lock:
-        data, problems = read_lock_file(self._loader, path)
-        if problems:
-            raise LockError(problems)
-        return parse_lock(data)
-
-    def _write(self, path: Path, before: Lock, after: Lock) -> dict[str, Any]:
-        """Write the file when the lock changed; an old file keeps its text until then."""
-        old = path.read_text(encoding="utf-8") if path.exists() else ""
-        changed = before != after
-        new = render_lock(after) if changed else old
-        if changed and not self._task.check_mode:
-            write_lock_file(path, new)
+    def _lock(self, path: Path, variables: Mapping[str, Any]) -> dict[str, Any]:
+        relock = names_of(self._task.args.get("relock"))
+        lock, before = read_lock(path)
+        resolved = resolved_images(self._task.args.get("resolved") or [])
+        locked = update_lock(lock, resolved, relock)
+        # Comments and order of a file that needs no entry stay as somebody left them.
+        after = render_lock(locked) if locked != lock else before
+        if after != before and not self._task.check_mode:
+            path.write_text(after, encoding="utf-8")
         return {
-            "changed": changed,
-            "path": str(path),
-            "unlocked": [],
-            "locked": sorted(name for name in after.images if after.images[name] != before.images.get(name)),
-            "diff": {"before": old, "after": new, "before_header": str(path), "after_header": str(path)},
+            "changed": after != before,
+            "unlocked": unlocked(lock, images_of(variables), relock),
+            "diff": {"prepared": difference(path, before, after)},
         }

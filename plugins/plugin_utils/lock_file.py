@@ -30,13 +30,3 @@ def read_lock_file(loader: Any, path: Path) -> tuple[Any, list[str]]:
         return loader.load_from_file(str(path), cache="none"), []
     except (AnsibleError, OSError, ValueError) as error:
         return None, [" ".join(str(error).split())[:300].rstrip(".")]
-
-
-def write_lock_file(path: Path, text: str) -> None:
-    """Replace the file in one step, so that an interrupted run leaves the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.chmod(mode)
-    temporary.replace(path)

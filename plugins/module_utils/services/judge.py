@@ -105,17 +105,19 @@ def _unlocked(services: Sequence[Service], lock: Lock, asked: Asked) -> list[Pro
 
 def _told_images(asked: Asked) -> dict[str, str]:
     """The images as they are written, for an inventory that has other faults: a missing lock is said all the same."""
-    services, faults = plain(asked.services, "")
-    defaults, more_faults = plain(asked.defaults, "")
-    if faults or more_faults or not isinstance(services, dict):
-        return {}
+    services, _ = plain(asked.services, "")
+    defaults, _ = plain(asked.defaults, "")
     base = defaults if isinstance(defaults, dict) else {}
-    told = {name: {**base, **own} for name, own in services.items() if isinstance(own, dict)}
+    told = {name: {**base, **own} for name, own in _pairs(services) if isinstance(own, dict)}
     return {
         name: own["image"]
         for name, own in told.items()
         if own.get("state") != ABSENT and looks_like_image(own.get("image"))
     }
+
+
+def _pairs(value: Any) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
 
 
 def _registry_problems(registry: object) -> list[Problem]:
