@@ -8,7 +8,7 @@ import sys
 
 import docker
 
-from . import debian, engine, hosts, names, restore, state
+from . import debian, engine, engine_images, hosts, lab, model, names, restore, state
 from .names import Place
 from .steps import LabError, say
 
@@ -29,13 +29,19 @@ def chosen(text: str | None) -> tuple[Place, ...]:
 
 
 def up(given: argparse.Namespace) -> None:
-    engine.ensure()
-    hosts.up(engine.client(), chosen(given.hosts), debian.of_this_machine())
+    engines = tuple(word for word in given.engine.split(",") if word != "none")
+    versions = tuple(word.lstrip("v") for word in given.versions.split(","))
+    unknown = {*engines, *versions} - {lab.REAL, lab.STANDIN, *engine_images.VERSIONS}
+    if unknown:
+        message = f"up: unknown {', '.join(sorted(unknown))}; see: python -m tests.lab up --help"
+        raise LabError(message)
+    lab.up(lab.Wish(chosen(given.hosts), engines, versions))
 
 
 def hosts_new(given: argparse.Namespace) -> None:
     engine.ensure()
     place = hosts.new(engine.client(), given.name, given.kind, debian.of_this_machine())
+    model.place(hosts.running(engine.client(), place.name), place.name)
     say(f"host {place.name} runs at {place.address}")
 
 
@@ -49,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
     verbs = made.add_subparsers(required=True, metavar="VERB")
     one = verbs.add_parser("up", help="make and start what is not there: hosts, registries, hub, images, model")
     one.add_argument("--hosts", help="names with commas, or all (default gpu1,gpu2)")
+    one.add_argument("--engine", default="real,standin", help="real, standin, both with a comma (the default) or none")
+    one.add_argument("--versions", default=",".join(engine_images.VERSIONS), help="versions of the real engine")
     one.set_defaults(do=up)
     one = verbs.add_parser("hosts-new", help="one more host at the first free address")
     one.add_argument("name")
@@ -58,6 +66,12 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("host", nargs="+")
     one.add_argument("--images", action="store_true", help="remove their images too")
     one.set_defaults(do=reset)
+    for verb, do, text in (
+        ("status", lab.status, "what there is"),
+        ("down", lab.down, "stop hosts and servers, keep them"),
+        ("clean", lab.clean, "remove all that the lab made, and the dockerd that it started"),
+    ):
+        verbs.add_parser(verb, help=text).set_defaults(do=lambda _given, do=do: do())
     return made
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,22 +23,22 @@ FOLDER = Path(__file__).parent / "images"
 
 @dataclass(frozen=True)
 class Recipe:
-    """A Dockerfile's folder, the image that it starts from and files that are made elsewhere."""
+    """A Dockerfile's folder and the image that it starts from."""
 
     name: str
     base: str
     suite: str
-    extra: dict[str, bytes] = field(default_factory=dict)  # path in the context -> content
-    executable: frozenset[str] = frozenset()
+    common: bool = False  # a host: it also gets images/common
 
     def files(self) -> dict[str, bytes]:
-        """The whole context: the folder's files and the extra ones."""
-        found = {
-            str(path.relative_to(FOLDER / self.name)): path.read_bytes()
-            for path in sorted((FOLDER / self.name).rglob("*"))
+        """The whole context."""
+        folders = [FOLDER / "common"] * self.common + [FOLDER / self.name]
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for folder in folders
+            for path in sorted(folder.rglob("*"))
             if path.is_file() and path.suffix != ".pyc"
         }
-        return {**found, **self.extra}
 
     @property
     def tag(self) -> str:
@@ -60,32 +60,35 @@ def context(recipe: Recipe, source: Source) -> bytes:
         for path, content in sorted(files.items()):
             entry = tarfile.TarInfo(path)
             entry.size = len(content)
-            entry.mode = 0o755 if path.startswith("bin/") or path in recipe.executable else 0o644
+            entry.mode = 0o755 if path.startswith("bin/") else 0o644
             archive.addfile(entry, io.BytesIO(content))
     return packed.getvalue()
 
 
 def ensure(client: docker.DockerClient, recipe: Recipe, source: Source) -> str:
     """Build the image when it is missing; return its tag."""
-    if rootfs.present(client, recipe.tag):
-        return recipe.tag
-    with step(f"build image {recipe.name}"):
-        packed = context(recipe, source)
-        try:
-            client.images.build(
-                fileobj=io.BytesIO(packed),
-                custom_context=True,
-                tag=recipe.tag,
-                rm=True,
-                forcerm=True,
-                labels={names.LABEL: "1"},
-                buildargs={"BASE": recipe.base, **source.environment},
-            )
-        except docker.errors.BuildError as error:
-            lines = [str(entry.get("stream") or entry.get("error") or "").strip() for entry in error.build_log]
-            said = " | ".join([line for line in lines if line][-6:])
-            message = (
-                f"the image {recipe.name} could not be built ({said}); can this machine's containers reach the mirror?"
-            )
-            raise LabError(message) from error
+    with rootfs.one_maker(recipe.tag):
+        if not rootfs.present(client, recipe.tag):
+            with step(f"build image {recipe.name}"):
+                _build(client, recipe, source)
     return recipe.tag
+
+
+def _build(client: docker.DockerClient, recipe: Recipe, source: Source) -> None:
+    try:
+        client.images.build(
+            fileobj=io.BytesIO(context(recipe, source)),
+            custom_context=True,
+            tag=recipe.tag,
+            rm=True,
+            forcerm=True,
+            labels={names.LABEL: "1"},
+            buildargs={"BASE": recipe.base, **source.environment},
+        )
+    except docker.errors.BuildError as error:
+        lines = [str(entry.get("stream") or entry.get("error") or "").strip() for entry in error.build_log]
+        said = " | ".join([line for line in lines if line][-6:])
+        message = (
+            f"the image {recipe.name} could not be built ({said}); can this machine's containers reach the mirror?"
+        )
+        raise LabError(message) from error

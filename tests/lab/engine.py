@@ -25,7 +25,7 @@ def client() -> docker.DockerClient:
     return docker.from_env(timeout=LONG)
 
 
-def _answers() -> bool:
+def answers() -> bool:
     try:
         with_client = docker.from_env(timeout=10)
     except docker.errors.DockerException:
@@ -48,7 +48,7 @@ def _log_file() -> Path:
 
 def ensure() -> None:
     """A Docker engine that answers."""
-    if _answers():
+    if answers():
         return
     if shutil.which("dockerd") is None:
         message = "Docker is not installed; run: python3 tests/lab/prerequisites.py --install"
@@ -78,7 +78,7 @@ def _start_detached() -> None:
 def _wait(hint: str, process: subprocess.Popen[bytes] | None = None) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        if _answers():
+        if answers():
             return
         if process is not None and process.poll() is not None:
             break

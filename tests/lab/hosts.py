@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import docker
 
 from . import build, engine, names, rootfs, state
-from .names import DEBIAN_12, DEBIAN_13, DEBIAN_13_BARE, Place
+from .names import DEBIAN_12, DEBIAN_13_BARE, Place
 from .steps import LabError, say, step
 
 if TYPE_CHECKING:
@@ -38,12 +38,10 @@ class Output:
 def image_for(client: docker.DockerClient, kind: str, source: Source) -> str:
     """The image of a kind of host, made when it is missing."""
     if kind == DEBIAN_12:
-        return build.ensure(
-            client, build.Recipe("debian12-docker", rootfs.ensure(client, rootfs.BOOKWORM, source), "bookworm"), source
-        )
-    bare = build.ensure(
-        client, build.Recipe("debian13", rootfs.ensure(client, rootfs.TRIXIE, source), "trixie"), source
-    )
+        base = rootfs.ensure(client, rootfs.BOOKWORM, source)
+        return build.ensure(client, build.Recipe("debian12-docker", base, "bookworm", common=True), source)
+    base = rootfs.ensure(client, rootfs.TRIXIE, source)
+    bare = build.ensure(client, build.Recipe("debian13", base, "trixie", common=True), source)
     if kind == DEBIAN_13_BARE:
         return bare
     return build.ensure(client, build.Recipe("debian13-docker", bare, "trixie"), source)

@@ -24,6 +24,7 @@ HUB_PORT = 8080
 TINY_MODEL = "lab/tiny-llama"
 GATED_MODEL = "lab/gated-llama"
 MODEL_PATH = "/srv/models/tiny-llama"
+MODEL_REVISION = "5eed000000000000000000000000000020260101"
 HUB_TOKEN = "hf_lab_reader_token"
 PRIVATE_USER = "lab"
 PRIVATE_PASSWORD = "lab-registry-password"  # guards nothing but the lab's own registry

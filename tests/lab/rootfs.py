@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+import threading
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,14 @@ TRIXIE = Base(
 BOOKWORM = Base("bookworm", ("python3", "ca-certificates"))  # the ground of the engine images and of the old host
 
 
+_LOCKS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+
+def one_maker(tag: str) -> threading.Lock:
+    """The lock of whoever makes this image."""
+    return _LOCKS[tag]
+
+
 def present(client: docker.DockerClient, tag: str) -> bool:
     """Whether an image is there."""
     try:
@@ -56,10 +66,11 @@ def present(client: docker.DockerClient, tag: str) -> bool:
 
 
 def ensure(client: docker.DockerClient, base: Base, source: Source) -> str:
-    """Make the base image when it is missing; return its tag."""
-    if not present(client, base.tag):
-        with step(f"make a Debian {base.suite} root file system with debootstrap"):
-            _make(client, base, source)
+    """Make the base image when it is missing; return its tag. Two lanes may want the same one: the second waits."""
+    with one_maker(base.tag):
+        if not present(client, base.tag):
+            with step(f"make a Debian {base.suite} root file system with debootstrap"):
+                _make(client, base, source)
     return base.tag
 
 

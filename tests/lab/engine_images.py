@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images of the real engine (vLLM's CPU build) and of the stand-in, in the lab's registry behind real indexes."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import build, layers, model, names, oci, rootfs, servers, state, wheels
+from .rootfs import remove_tree
+from .steps import say, step
+
+if TYPE_CHECKING:
+    import docker
+
+    from .debian import Source
+    from .oci import Layer
+    from .registry_api import Registry
+
+HERE = Path(__file__).parent
+REAL = "vllm/vllm-openai"
+STANDIN = "lab/vllm-standin"
+VERSIONS = ("0.31.0", "0.32.0")
+ENTRYPOINT = ["vllm", "serve"]
+SHARED = HERE / "requirements-engine.txt"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An image that the registry has to have: the recipe is the hash of all that goes into it."""
+
+    repository: str
+    tag: str
+    recipe: str
+    run: dict[str, Any] = field(default_factory=dict)
+    family: int = oci.OCI
+
+    def config(self) -> dict[str, Any]:
+        labels = {names.LABEL: "1", names.LABEL_RECIPE: self.recipe}
+        return {**self.run, "Labels": {**labels, **self.run.get("Labels", {})}}
+
+
+def hash_of(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()[:16]
+
+
+def there(registry: Registry, wanted: Wanted) -> bool:
+    """Whether the registry has this image, made by this recipe."""
+    config = registry.config(wanted.repository, wanted.tag)
+    return bool((config.get("config", {}).get("Labels") or {}).get(names.LABEL_RECIPE) == wanted.recipe)
+
+
+def publish(registry: Registry, wanted: Wanted, made: tuple[Layer, ...]) -> str:
+    """Put manifests and index: one child that runs here, and one for the other architecture that nobody runs."""
+    own = oci.MACHINES.get(platform.machine(), "amd64")
+    children = {}
+    for architecture in (own, *(other for other in oci.MACHINES.values() if other != own)):
+        config = oci.image_config(made, wanted.config(), architecture, wanted.family)
+        registry.put_bytes(wanted.repository, config.content)
+        child = oci.image_manifest(made, config, wanted.family)
+        registry.put_manifest(wanted.repository, child.digest, child.content, child.media_type)
+        children[architecture] = child
+    index = oci.image_index(children, wanted.family)
+    digest = registry.put_manifest(wanted.repository, wanted.tag, index.content, index.media_type)
+    say(f"{wanted.repository}:{wanted.tag} is {digest}")
+    return digest
+
+
+# ------------------------------------------------------------------------------------------------ the real engine
+
+
+def _base_recipe(client: docker.DockerClient, source: Source) -> build.Recipe:
+    return build.Recipe("engine-base", rootfs.ensure(client, rootfs.BOOKWORM, source), "bookworm")
+
+
+def _own_requirements(version: str) -> Path:
+    return HERE / f"requirements-engine-v{version}.txt"
+
+
+def real(base: str, version: str) -> Wanted:
+    """The image of a real engine under its production name."""
+    return Wanted(
+        REAL,
+        f"v{version}",
+        hash_of(base.encode(), SHARED.read_bytes(), _own_requirements(version).read_bytes(), b"2"),
+        {
+            "Entrypoint": ENTRYPOINT,
+            "WorkingDir": "/vllm-workspace",
+            "Env": ["PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "VLLM_NO_USAGE_STATS=1"],
+        },
+    )
+
+
+def distribution_record(version: str) -> bytes:
+    """The engine asks for its own distribution by the name `vllm`; without `+cpu` it does not find its platform."""
+    return f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n".encode()
+
+
+def _fetch_own(root: Path, version: str) -> None:
+    wheels.fetch(_own_requirements(version), root)
+    record = root / wheels.SITE / f"vllm-{version}+cpu.dist-info"
+    record.mkdir(parents=True, exist_ok=True)
+    (record / "METADATA").write_bytes(distribution_record(version))
+
+
+def ensure_real(client: docker.DockerClient, source: Source, versions: tuple[str, ...]) -> None:
+    """The real engines in the open registry; what they need is fetched and built only when one is missing."""
+    recipe = _base_recipe(client, source)
+    servers.ensure_registry(client, source)
+    registry = servers.registry()
+    missing = tuple(version for version in versions if not there(registry, real(recipe.tag, version)))
+    if not missing and model.files():
+        return
+    base = build.ensure(client, recipe, source)
+    work = state.folder("engine")
+    try:
+        _fetch(client, base, work, missing or versions[-1:])
+        with step(f"put the engine into the lab's registry as {REAL}"):
+            _publish_real(client, registry, base, work, missing)
+    finally:
+        remove_tree(work)
+
+
+def _fetch(client: docker.DockerClient, base: str, work: Path, versions: tuple[str, ...]) -> None:
+    with step(f"fetch the engine's Python packages ({SHARED.name}, about 500 MB)"):
+        wheels.fetch(SHARED, work / "shared")
+    for version in versions:
+        with step(f"fetch vLLM {version} (CPU build)"):
+            _fetch_own(work / version, version)
+        with step(f"make the small model and the byte code of vLLM {version}"):
+            model.make(client, base, work / "shared" / wheels.SITE, work / version / wheels.SITE)
+
+
+def _publish_real(
+    client: docker.DockerClient, registry: Registry, base: str, work: Path, versions: tuple[str, ...]
+) -> None:
+    if not versions:
+        return
+    shared = (
+        *layers.from_image(client, registry, REAL, base),
+        layers.from_folder(registry, REAL, work / "shared", "torch, transformers and the rest"),
+    )
+    for version in versions:
+        own = layers.from_folder(registry, REAL, work / version, f"vLLM {version}")
+        publish(registry, real(base, version), (*shared, own))
+
+
+# ------------------------------------------------------------------------------------------------- the stand-in
+
+
+def _standin_files() -> dict[str, bytes]:
+    folder = HERE / "standin"
+    return {p.name: p.read_bytes() for p in sorted(folder.iterdir()) if p.suffix == ".py" or p.name == "vllm"}
+
+
+def standin(base: str, version: str, repository: str = STANDIN) -> Wanted:
+    """The stand-in engine of a version."""
+    content = [part for name, data in _standin_files().items() for part in (name.encode(), data)]
+    hub = (HERE / "requirements-hub.txt").read_bytes()
+    return Wanted(
+        repository,
+        f"v{version}",
+        hash_of(base.encode(), version.encode(), hub, *content, b"1"),
+        {
+            "Entrypoint": ENTRYPOINT,
+            "Env": ["PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", f"STANDIN_VERSION={version}"],
+            "Labels": {"org.opencontainers.image.title": "stand-in for vllm serve, for tests only"},
+        },
+        oci.DOCKER,
+    )
+
+
+def _standin_root(root: Path) -> None:
+    target = root / "opt" / "standin"
+    target.mkdir(parents=True)
+    for name, content in _standin_files().items():
+        (target / name).write_bytes(content)
+    (target / "vllm").chmod(0o755)
+    commands = root / "usr" / "local" / "bin"
+    commands.mkdir(parents=True)
+    (commands / "vllm").symlink_to("/opt/standin/vllm")
+    shutil.copy(build.FOLDER / "engine-base" / "bin" / "hf", commands / "hf")
+    (commands / "hf").chmod(0o755)
+
+
+def ensure_standin(client: docker.DockerClient, registry: Registry, source: Source, repository: str = STANDIN) -> None:
+    """The stand-in engine in a registry, as both versions."""
+    base = rootfs.ensure(client, rootfs.BOOKWORM, source)
+    missing = [version for version in VERSIONS if not there(registry, standin(base, version, repository))]
+    if not missing:
+        return
+    with step(f"put the stand-in engine into {registry.url} as {repository}"):
+        work = state.folder("tmp", uuid.uuid4().hex)
+        try:
+            _standin_root(work / "engine")
+            wheels.fetch(HERE / "requirements-hub.txt", work / "hub")
+            made = (
+                *layers.from_image(client, registry, repository, base),
+                layers.from_folder(registry, repository, work / "hub", "huggingface_hub"),
+                layers.from_folder(registry, repository, work / "engine", "the stand-in engine"),
+            )
+        finally:
+            remove_tree(work)
+        for version in missing:
+            publish(registry, standin(base, version, repository), made)
