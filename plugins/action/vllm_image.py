@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import follow
 
 

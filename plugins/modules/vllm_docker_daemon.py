@@ -9,11 +9,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vllm_docker_daemon
-short_description: Merge keys into Docker's configuration
+short_description: Configure Docker, and never restart it under a running service
 version_added: 0.1.0
 author: The gpuhosts.vllm founders (@gpuhosts)
 description:
-  - Merges keys into C(daemon.json). Maps are merged, lists get what they lack, and what others have set stays.
+  - Merges log rotation, registries and other keys into C(daemon.json). Maps are merged, lists get what they lack, and
+    what others have set stays.
+  - The proxy goes to a drop-in of Docker's unit, because older Docker does not start with it in C(daemon.json).
+    An own CA goes to Docker's folder of certificates, where the next pull finds it. Logins are written nowhere.
   - What was there is kept beside it, and Docker judges the new file before it is written, where this Docker can.
   - What Docker reads while it runs is used at once. Docker is restarted only where nothing runs and no vLLM service is
     installed, or with O(allow_restart=true), and never while a container of a vLLM service runs.
@@ -22,6 +25,7 @@ description:
 extends_documentation_fragment:
   - gpuhosts.vllm.attributes
   - gpuhosts.vllm.attributes.actiongroup_vllm
+  - gpuhosts.vllm.registry
 attributes:
   check_mode:
     support: full
@@ -31,19 +35,21 @@ attributes:
     support: full
 options:
   keys:
-    description: What C(daemon.json) shall hold.
+    description: More keys of C(daemon.json). They win over what the other options set.
     type: dict
     default: {}
-  proxy:
-    description:
-      - URL of the proxy for Docker. It may not hold a password.
-      - It is written to a drop-in of Docker's unit, because older Docker does not start with it in C(daemon.json).
+  cdi:
+    description: Whether containers shall get GPUs by the container device interface. Docker has it from version 25 on.
+    type: bool
+    default: false
+  log_max_size:
+    description: The size at which the log of a container is rotated.
     type: str
-  no_proxy:
-    description: Names that Docker reaches without the proxy.
-    type: list
-    elements: str
-    default: []
+    default: 50m
+  log_max_file:
+    description: How many log files of a container are kept.
+    type: int
+    default: 3
   allow_restart:
     description: Whether Docker may be restarted although other containers run. A human said so for this host.
     type: bool
@@ -57,11 +63,9 @@ options:
 EXAMPLES = r"""
 - name: Rotate the logs of containers
   gpuhosts.vllm.vllm_docker_daemon:
+    log_max_size: 100m
     keys:
-      log-driver: json-file
-      log-opts:
-        max-size: 50m
-        max-file: "3"
+      live-restore: true
 """
 
 RETURN = r"""
@@ -104,47 +108,75 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import daemon as docker
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.commands import Result
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.system import read_text
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.options import REGISTRY_OPTION
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.settings import registry_settings
 
 HOST_WORD = "vllm_restart_docker"
 
 
-def plan(params: dict[str, Any], unit: docker.Unit) -> tuple[judge.Change, str | None]:
-    """Judge what shall be written: the change of the file, and the drop-in when it changes."""
-    path = params["path"]
-    change = judge.plan_change(read_text(path), path, params["keys"])
-    if change.before != change.after:
-        judge.require_no_conflict(unit.command, params["keys"], path)
-        said = docker.validate(change.after)
-        if said:
-            raise refusal("daemon_json", path, f"Docker refuses this configuration: {said}", "correct the keys")
-    settings = registry_settings({"proxy": params["proxy"], "no_proxy": params["no_proxy"]})
-    dropin = judge.proxy_dropin(settings.proxy, settings.no_proxy)
-    return change, None if dropin == read_text(docker.DROPIN) else dropin
+class Configuration:
+    """What Docker's files shall hold, and what of it they do not hold yet."""
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        """Judge what shall be written; nothing is written here."""
+        self.path, self.unit = params["path"], docker.unit()
+        settings = registry_settings(params["registry"])
+        logs = judge.Logs(params["log_max_size"], params["log_max_file"])
+        keys = judge.daemon_keys(settings, logs, params["cdi"], params["keys"])
+        self.change = judge.plan_change(read_text(self.path), self.path, keys)
+        if self.change.before != self.change.after:
+            judge.require_no_conflict(self.unit.command, keys, self.path)
+            said = docker.validate(self.change.after)
+            if said:
+                raise refusal(
+                    "daemon_json", self.path, f"Docker refuses this configuration: {said}", "correct the keys"
+                )
+        self.files: dict[str, str] = {}
+        self.wants(docker.DROPIN, judge.proxy_dropin(settings.proxy, settings.no_proxy))
+        server = judge.certificate_server(settings)
+        if server:
+            self.wants(docker.certificate_path(self.path, server), settings.ca_cert)
+        late = (*self.change.restart, *(("proxy",) if docker.DROPIN in self.files else ()))
+        known = docker.read_pending(self.unit.invocation)
+        self.pending = tuple(dict.fromkeys((*known, *late))) if self.unit.active else ()
+
+    def wants(self, path: str, text: str | None) -> None:
+        """Note a file that differs."""
+        if text and read_text(path) != text:
+            self.files[path] = text
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is to be written."""
+        return bool(self.files) or self.change.before != self.change.after
+
+    def write(self) -> str | None:
+        """Write what differs; the backup of daemon.json, if there is one."""
+        for path, text in self.files.items():
+            docker.write_new(path, text)
+        if self.change.before == self.change.after:
+            return None
+        return docker.write_configuration(self.path, self.change.after, time.strftime("%Y%m%dT%H%M%S"))
 
 
 def configure(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     """Write what differs, then let Docker see as much of it as may be."""
-    unit = docker.unit()
-    change, dropin = plan(params, unit)
-    late = (*change.restart, *(("proxy",) if dropin else ()))
-    pending = tuple(dict.fromkeys((*docker.read_pending(unit.invocation), *late))) if unit.active else ()
-    situation = docker.situation(unit.active)
-    restart = bool(pending) and judge.may_restart(situation, params["allow_restart"])
-    reload = unit.active and bool(change.reload) and not restart
-    backup = None
+    wanted, situation, backup = Configuration(params), docker.situation(), None
+    restart = bool(wanted.pending) and judge.may_restart(situation, params["allow_restart"])
+    reload = wanted.unit.active and bool(wanted.change.reload) and not restart
+    left = () if restart else wanted.pending
     if not check_mode:
-        backup = write(params["path"], change, dropin)
-        if pending and not restart:
-            docker.write_pending(pending, unit.invocation)
+        backup = wanted.write()
+        if left:
+            docker.write_pending(left, wanted.unit.invocation)
         require(docker.restart_docker() if restart else None, "restart")
         require(docker.reload_docker() if reload else None, "reload")
-    left = () if restart else pending
     message = judge.pending_text(left, situation, HOST_WORD) if left else ""
     finding = Finding("docker_restart_pending", WARNING, "host Docker", message, observed=list(left))
+    more = "".join(f"# {path}\n{text}" for path, text in wanted.files.items())
     return {
-        "changed": change.before != change.after or bool(dropin) or restart,
-        "diff": {"before": change.before, "after": change.after + (dropin or "")},
+        "changed": wanted.differs or restart,
+        "diff": {"before": wanted.change.before, "after": wanted.change.after + more},
         "restart_pending": list(left),
         "pending_message": message,
         "restarted": restart,
@@ -152,15 +184,6 @@ def configure(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         "findings": [finding.to_dict()] if left else [],
         **({"backup_file": backup} if backup else {}),
     }
-
-
-def write(path: str, change: judge.Change, dropin: str | None) -> str | None:
-    """Write what differs."""
-    if dropin:
-        docker.write_dropin(dropin)
-    if change.before == change.after:
-        return None
-    return docker.write_configuration(path, change.after, time.strftime("%Y%m%dT%H%M%S"))
 
 
 def require(done: Result | None, what: str) -> None:
@@ -174,8 +197,10 @@ def main() -> None:
     """Run the module."""
     spec = {
         "keys": {"type": "dict", "default": {}, "no_log": False},
-        "proxy": {"type": "str"},
-        "no_proxy": {"type": "list", "elements": "str", "default": []},
+        "registry": REGISTRY_OPTION,
+        "cdi": {"type": "bool", "default": False},
+        "log_max_size": {"type": "str", "default": "50m"},
+        "log_max_file": {"type": "int", "default": 3},
         "allow_restart": {"type": "bool", "default": False},
         "path": {"type": "path", "default": "/etc/docker/daemon.json"},
     }
@@ -184,6 +209,8 @@ def main() -> None:
         result = configure(module.params, module.check_mode)
     except Refusal as stop:
         module.fail_json(msg=str(stop), findings=[stop.finding.to_dict()])
+    if result["pending_message"]:
+        module.warn(result["pending_message"])
     module.exit_json(**result)
 
 

@@ -72,6 +72,8 @@ facts:
   description:
     - What the host is, with C(os), C(systemd), C(cgroup), memory, C(disks), C(engine), C(gpu) and C(listeners).
     - C(device_request) says how containers get GPUs here, V(cdi), V(gpus) or V(none).
+    - C(toolkit_missing) says if a GPU is there and nothing that gives it to containers, C(wants_cdi) if Docker should
+      be told to use the container device interface.
   type: dict
   returned: always
 findings:
@@ -86,7 +88,11 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import WARNING, Finding, failing, one_line
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.engine import device_request
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.engine import (
+    device_request,
+    toolkit_missing,
+    wants_cdi,
+)
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.judge import Limits, failure_text, judge_host
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.wanted import wanted
@@ -104,7 +110,12 @@ def look(params: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     limits = Limits(
         params["min_memory_gib"], params["reserve_gib"], params["image_room_factor"], params["engine_expected"]
     )
-    facts = {**host.to_dict(), "device_request": device_request(host.engine, host.gpu)}
+    facts = {
+        **host.to_dict(),
+        "device_request": device_request(host.engine, host.gpu),
+        "toolkit_missing": toolkit_missing(host.gpu),
+        "wants_cdi": wants_cdi(host.engine, host.gpu),
+    }
     return facts, judge_host(host, services, seen, limits)
 
 

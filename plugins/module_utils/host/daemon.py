@@ -11,7 +11,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
+from ..registry.reference import DOCKER_HUB
+from ..registry.settings import RegistrySettings
 from .refusal import refusal
 
 # What dockerd reads again on SIGHUP, by its own documentation. Everything else waits for a restart.
@@ -51,6 +54,39 @@ _OPTIONS = {
 
 
 @dataclass(frozen=True)
+class Logs:
+    """How much of a container's log is kept."""
+
+    max_size: str
+    max_file: int
+
+
+def daemon_keys(settings: RegistrySettings, logs: Logs, cdi: bool, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """What daemon.json shall hold; ``extra`` is the user's and wins."""
+    # Driver and options go together: Docker does not start with options that another driver does not know.
+    keys: dict[str, Any] = {}
+    if "log-driver" not in extra:
+        keys["log-driver"] = "json-file"
+        keys["log-opts"] = {"max-size": logs.max_size, "max-file": str(logs.max_file)}
+    if settings.mirror:
+        keys["registry-mirrors"] = [settings.mirror]
+    if settings.insecure:
+        keys["insecure-registries"] = list(settings.insecure)
+    if cdi:
+        keys["features"] = {"cdi": True}
+    return {**keys, **extra}
+
+
+def certificate_server(settings: RegistrySettings) -> str | None:
+    """The registry that the own CA is for, as Docker's folder of certificates names it; None without a CA."""
+    if not settings.ca_cert:
+        return None
+    if settings.server == DOCKER_HUB and settings.mirror:
+        return urlsplit(settings.mirror).netloc
+    return settings.server
+
+
+@dataclass(frozen=True)
 class Change:
     """The text before and after, and the keys that differ, apart by what makes dockerd see them."""
 
@@ -72,9 +108,8 @@ def parse_daemon(text: str, path: str) -> dict[str, Any]:
 
 
 def _broken(path: str, why: str) -> Exception:
-    return refusal(
-        "daemon_json", path, f"this file is not what Docker reads ({why})", f"repair it: python3 -m json.tool {path}"
-    )
+    message = f"this file is not what Docker reads ({why})"
+    return refusal("daemon_json", path, message, f"repair it: python3 -m json.tool {path}")
 
 
 def merge(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,9 +174,9 @@ def proxy_dropin(proxy: str | None, no_proxy: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Situation:
-    """What runs while the configuration changes: ``services`` are vLLM services by name, with or without a container."""
+    """What runs while the configuration changes; ``known`` is False where Docker cannot be asked."""
 
-    active: bool
+    known: bool
     containers: int
     running_services: tuple[str, ...]
     installed_services: tuple[str, ...]
@@ -150,7 +185,7 @@ class Situation:
 def may_restart(situation: Situation, allowed: bool) -> bool:
     """Whether dockerd may be restarted: never under a vLLM service; by itself only on a host where nothing runs and no
     vLLM service would be started with it; elsewhere when a human named the host."""
-    if not situation.active or situation.running_services:
+    if not situation.known or situation.running_services:
         return False
     return allowed or not (situation.containers or situation.installed_services)
 
@@ -158,10 +193,13 @@ def may_restart(situation: Situation, allowed: bool) -> bool:
 def pending_text(keys: Iterable[str], situation: Situation, host_word: str) -> str:
     """Say what waits for a restart of Docker and how it is done."""
     what = f"Docker has to be restarted to use: {', '.join(keys)}"
+    if not situation.known:
+        return f"{what}. It runs and does not answer; on the host: systemctl status docker"
     if situation.running_services:
         names = ",".join(situation.running_services)
         return (
             f"{what}. It is not while vLLM services run ({names}): stop them (ansible-playbook gpuhosts.vllm.stop"
             f" -e vllm_confirm={names}), then run again with -e {host_word}=<this host>, then start them"
         )
-    return f"{what}. Other things run on this host ({situation.containers} containers): run with -e {host_word}=<this host>"
+    others = f"This host has other work ({situation.containers} containers) or installed vLLM services"
+    return f"{what}. {others}: run with -e {host_word}=<this host>"

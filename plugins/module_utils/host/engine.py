@@ -73,6 +73,17 @@ def _text(release: tuple[int, int]) -> str:
     return f"{release[0]}.{release[1]:02d}"
 
 
+def toolkit_missing(gpu: GpuHost) -> bool:
+    """Whether the host has an NVIDIA GPU and nothing yet that gives it to containers."""
+    return (gpu.nvidia_smi or gpu.nvidia_pci) and not (gpu.cdi_devices or gpu.toolkit)
+
+
+def wants_cdi(engine: Engine, gpu: GpuHost) -> bool:
+    """Whether Docker here should be told to use CDI; before it is installed, that a GPU is there is enough."""
+    release = docker_release(engine.version)
+    return (gpu.nvidia_smi or gpu.nvidia_pci) and (release is None or release >= CDI_DOCKER)
+
+
 def device_request(engine: Engine, gpu: GpuHost) -> str:
     """How a container gets GPUs here: ``cdi`` (survives a reload of systemd), ``gpus`` (the toolkit's hook), ``none``.
 

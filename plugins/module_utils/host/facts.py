@@ -21,6 +21,7 @@ class OperatingSystem:
     version: str
     pretty: str
     dgx: bool = False
+    codename: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,15 @@ class GpuHost:
 
 
 @dataclass(frozen=True)
+class Package:
+    """An installed package; held ones are not upgraded unattended."""
+
+    name: str
+    version: str
+    held: bool
+
+
+@dataclass(frozen=True)
 class Host:
     """All of it."""
 
@@ -100,6 +110,7 @@ class Host:
     engine: Engine
     gpu: GpuHost
     listeners: tuple[Listener, ...] = ()
+    packages: tuple[Package, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain data."""

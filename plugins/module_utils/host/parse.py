@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from .facts import Listener, OperatingSystem
+from .facts import Listener, OperatingSystem, Package
 
 _LISTEN = "0A"
 _COLUMNS = 10
@@ -27,7 +27,8 @@ def parse_os_release(text: str, dgx: bool = False) -> OperatingSystem:
     """Read /etc/os-release; what it does not say is ``unknown``."""
     values = dict(word.split("=", 1) for word in shlex.split(text, comments=True) if "=" in word)
     name, version = values.get("ID", "unknown"), values.get("VERSION_ID", "unknown")
-    return OperatingSystem(name, version, values.get("PRETTY_NAME", f"{name} {version}"), dgx)
+    pretty = values.get("PRETTY_NAME", f"{name} {version}")
+    return OperatingSystem(name, version, pretty, dgx, values.get("VERSION_CODENAME"))
 
 
 def parse_meminfo(text: str) -> tuple[int, int]:
@@ -41,6 +42,13 @@ def parse_systemd_version(text: str) -> str | None:
     """The number in the first line of ``systemctl --version``: ``systemd 257 (257.9-1~deb13u1)``."""
     words = text.split()
     return words[1] if words[:1] == ["systemd"] and len(words) > 1 else None
+
+
+def parse_packages(text: str) -> tuple[Package, ...]:
+    """Read name, version, what is wanted and what is, of each package; only what is installed counts."""
+    rows = (line.split() for line in text.splitlines())
+    found = [Package(cells[0], cells[1], cells[2] == "hold") for cells in rows if cells[3:] == ["installed"]]
+    return tuple(sorted(found, key=lambda package: package.name))
 
 
 def platform_of(system: str, machine: str) -> str:

@@ -44,12 +44,12 @@ def unit(*, runner: Runner = run) -> Unit:
     )
 
 
-def situation(active: bool, *, runner: Runner = run) -> Situation:
+def situation(*, runner: Runner = run) -> Situation:
     """What runs on this Docker, and which vLLM services are installed."""
     engine = engine_info(runner=runner)
     running = sorted({name for name in engine.containers.values() if name})
     units = sorted(each.stem[len("vllm-") :] for each in Path(_UNITS).glob("vllm-*.service"))
-    return Situation(active, len(engine.containers), tuple(running), tuple(units))
+    return Situation(engine.reachable, len(engine.containers), tuple(running), tuple(units))
 
 
 def validate(text: str, *, runner: Runner = run) -> str | None:
@@ -75,10 +75,15 @@ def write_configuration(path: str, text: str, stamp: str) -> str | None:
     return backup
 
 
-def write_dropin(text: str) -> None:
-    """Write the drop-in; systemd is told only when dockerd is restarted."""
-    make_folder(Path(DROPIN).parent)
-    write_atomic(Path(DROPIN), text)
+def certificate_path(configuration: str, server: str) -> str:
+    """Where dockerd looks for the CA of a registry; it looks anew at each pull."""
+    return str(Path(configuration).parent / "certs.d" / server / "ca.crt")
+
+
+def write_new(path: str, text: str) -> None:
+    """Write a file with the folders above it. Of a drop-in systemd is told only when dockerd is restarted."""
+    make_folder(Path(path).parent)
+    write_atomic(Path(path), text)
 
 
 def reload_docker(*, runner: Runner = run) -> Result:

@@ -21,7 +21,16 @@ from .docker import engine_info, images_present
 from .models import cached_blobs, look_at_path, proven
 from .ports import listeners
 from .registry import getter
-from .system import cgroup_version, disk_of, gpu_host, machine, memory, operating_system, systemd_version
+from .system import (
+    cgroup_version,
+    disk_of,
+    engine_packages,
+    gpu_host,
+    machine,
+    memory,
+    operating_system,
+    systemd_version,
+)
 
 _STATE = "/var/lib/gpuhosts-vllm"
 _TIMEOUT = 15.0
@@ -44,6 +53,7 @@ def gather_host(cache: str, *, runner: Runner = run) -> Host:
         engine=engine,
         gpu=gpu_host(runner=runner),
         listeners=listeners(),
+        packages=engine_packages(runner=runner),
     )
 
 

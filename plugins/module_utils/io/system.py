@@ -13,13 +13,27 @@ import shutil
 from pathlib import Path
 
 from ..gpu.query import QUERY, parse_gpus
-from ..host.facts import Disk, GpuHost, OperatingSystem
-from ..host.parse import parse_cdi, parse_meminfo, parse_os_release, parse_systemd_version, platform_of
+from ..host.facts import Disk, GpuHost, OperatingSystem, Package
+from ..host.parse import parse_cdi, parse_meminfo, parse_os_release, parse_packages, parse_systemd_version, platform_of
 from .commands import Runner, run
 
 _NVIDIA_VENDOR = "0x10de"
 # Where container engines look for device specifications; the second wins over the first.
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi")
+# Packages whose versions decide if containers run, and get their GPUs.
+_PACKAGES = (
+    "containerd",
+    "containerd.io",
+    "docker-ce",
+    "docker-ce-cli",
+    "docker-cli",
+    "docker.io",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "runc",
+)
 _TOOLKIT = ("nvidia-container-runtime-hook", "nvidia-container-toolkit", "nvidia-container-runtime")
 
 
@@ -76,6 +90,12 @@ def tree_bytes(folder: str | Path, pattern: str = "*") -> int:
         except OSError:
             continue
     return total
+
+
+def engine_packages(*, runner: Runner = run) -> tuple[Package, ...]:
+    """The packages of Docker and of the GPU toolkit that are installed; none where there is no dpkg."""
+    row = "--showformat=${Package} ${Version} ${db:Status-Want} ${db:Status-Status}\\n"
+    return parse_packages(runner(["dpkg-query", "--show", row, *_PACKAGES], timeout=30).out)
 
 
 def gpu_host(*, runner: Runner = run) -> GpuHost:
