@@ -25,6 +25,11 @@ options:
     type: list
     elements: dict
     required: true
+  retry:
+    description: Services to plan as if their release had never failed here.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -101,12 +106,16 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.plan import 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec={"services": {"type": "list", "elements": "dict", "required": True}},
+        argument_spec={
+            "services": {"type": "list", "elements": "dict", "required": True},
+            "retry": {"type": "list", "elements": "str", "default": []},
+        },
         supports_check_mode=True,
     )
-    services = module.params["services"]
+    services, retry = module.params["services"], module.params["retry"]
     try:
-        plan = [plan_service(wanted, observe(Paths(wanted["name"]))).to_dict() for wanted in services]
+        seen = [(wanted, observe(Paths(wanted["name"]))) for wanted in services]
+        plan = [plan_service(wanted, state, retry=wanted["name"] in retry).to_dict() for wanted, state in seen]
         left = left_inventory(services_on_host(), [wanted["name"] for wanted in services])
     except OSError as error:
         module.fail_json(msg=f"the state of the services cannot be read: {error}; the play needs become: true")

@@ -82,7 +82,7 @@ class Driver:
         except Exception as error:  # a step that breaks is a step that failed; the run still has to end well
             outcome, phase = Outcome(f"unexpected {type(error).__name__}: {error}"), FAILED
         took = round(self._clock.monotonic() - began, 2)
-        return self._append(records, step.state, phase, Outcome(outcome.message, {"took": took, **outcome.data}))
+        return self._append(records, step.state, phase, Outcome(outcome.message, {**outcome.data, "took": took}))
 
     def _context(self, records: tuple[Entry, ...]) -> Context:
         return Context(self._paths, journal.opening(records), records, self._runner, self._clock)

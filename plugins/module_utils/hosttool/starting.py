@@ -18,6 +18,7 @@ from .steps import Context, Outcome, StepFailed
 
 # The gate ends by itself at its deadline; this is what systemd needs around it, for a hung Docker at the worst.
 _MARGIN = 1200.0
+_VERDICT_WAIT, _LOOK = 10.0, 0.2
 
 
 def start(context: Context) -> Outcome:
@@ -42,7 +43,7 @@ def start(context: Context) -> Outcome:
 def _reason(context: Context, before: int | None, result: Result, unit: UnitState | None) -> str:
     """Why there is no engine: the first start of this step that failed says it best."""
     first = _first_new(context, before)
-    known = starts.read(context.paths, first) if first is not None else {}
+    known = _known(context, first) if first is not None else {}
     if known.get("reason"):
         return f"{known['reason']} (start {first})"
     if result.ok and unit is not None:
@@ -50,6 +51,16 @@ def _reason(context: Context, before: int | None, result: Result, unit: UnitStat
     said = " ".join((result.err or result.out).split())
     look = f"journalctl -u {context.paths.unit}"
     return f"{said or 'systemctl start failed'}; look at: {look}"
+
+
+def _known(context: Context, seq: int) -> dict[str, Any]:
+    """A start whose gate may still be writing its verdict: a cancelled job ends before what it cancels."""
+    until = context.clock.monotonic() + _VERDICT_WAIT
+    while True:
+        known = starts.read(context.paths, seq)
+        if known.get("reason") or known.get("ended_at") or context.clock.monotonic() >= until:
+            return known
+        context.clock.sleep(_LOOK)
 
 
 def _evidence(context: Context, before: int | None) -> dict[str, Any]:

@@ -53,12 +53,12 @@ class PlanEntry:
         return {**asdict(self), "differences": [dict(item) for item in self.differences]}
 
 
-def plan_service(wanted: Mapping[str, Any], state: ServiceState) -> PlanEntry:
-    """Plan one service of the inventory against what its host has."""
+def plan_service(wanted: Mapping[str, Any], state: ServiceState, *, retry: bool = False) -> PlanEntry:
+    """Plan one service of the inventory against what its host has; ``retry`` forgives a release that went back."""
     desired = wanted["state"]
     release = None if desired == "absent" else wanted["release"]["id"]
     rules = [_unreadable, _busy, _frozen, *{"started": _STARTED, "stopped": _STOPPED, "absent": _ABSENT}[desired]]
-    entry = next(filter(None, (rule(release, state) for rule in rules)))
+    entry = next(filter(None, (rule(release, state) for rule in rules if not (retry and rule is _failed_first))))
     return _with_facts(entry, release, wanted, state)
 
 
@@ -69,9 +69,8 @@ def left_inventory(on_host: Iterable[str], in_inventory: Iterable[str]) -> list[
 
 def failed_before(release: str | None, state: ServiceState) -> str | None:
     """Why this very release went back on this host the last time that it was tried; None when it did not."""
-    records = last_run(state.entries)
-    if not records or records[0].kind not in STARTING_KINDS or records[0].release != release:
-        return None
+    tried = [entry for entry in state.entries if entry.release == release and entry.kind in STARTING_KINDS]
+    records = last_run(tried)
     if outcome(records) not in (ROLLED_BACK, ROLLBACK_FAILED):
         return None
     failure = first_failure(records)
