@@ -96,7 +96,7 @@ class Inventory:
 
     def play(self, name: str, *arguments: str, timeout: float = 600, **extra: Any) -> Played:
         """Run one playbook of the collection; ``extra`` become extra variables."""
-        words = [f"gpuhosts.vllm.{name}", "-i", str(self.folder), *arguments]
+        words = [f"gpuhosts.vllm.{name}", "-i", str(self.folder / "hosts.json"), *arguments]
         if extra:
             words += ["-e", json.dumps(extra)]
         return ansible("ansible-playbook", *words, timeout=timeout)
