@@ -13,7 +13,7 @@ from bootstrap import REPO, CannotSetUp, say
 from lanes import environment, tool
 
 HOST = "gpu1"
-INVENTORY = "inventories/lab"
+INVENTORY = "inventories/lab/hosts.yml"
 ASK = {"model": "chat", "prompt": "Hello", "max_tokens": 16}
 URL = "http://127.0.0.1:8000/v1/completions"
 CURL = ["curl", "-sS", URL, "-H", "Content-Type: application/json", "-d", json.dumps(ASK)]
@@ -55,7 +55,7 @@ def closing_lines() -> str:
 def main() -> int:
     """Build, lock, deploy, ask."""
     # The lab builds its images itself, so their digests are this machine's own: what was locked before may be stale.
-    (REPO / INVENTORY / "vllm.lock.yml").unlink(missing_ok=True)
+    (REPO / INVENTORY).with_name("vllm.lock.yml").unlink(missing_ok=True)
     play = ("ansible-playbook", "-i", INVENTORY, "--limit", HOST)
     try:
         run("lab", "python", "-m", "tests.lab", "up", "--hosts", HOST, "--engine", "real")
