@@ -132,7 +132,7 @@ class Configuration:
                     "daemon_json", self.path, f"Docker refuses this configuration: {said}", "correct the keys"
                 )
         self.files: dict[str, str] = {}
-        self.wants(docker.DROPIN, judge.proxy_dropin(settings.proxy, settings.no_proxy))
+        self.wants(docker.DROPIN, judge.proxy_dropin(settings, read_text(docker.DROPIN)))
         server = judge.certificate_server(settings)
         if server:
             self.wants(docker.certificate_path(self.path, server), settings.ca_cert)

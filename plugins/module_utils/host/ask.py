@@ -7,7 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..findings import INFO, Finding
@@ -33,13 +33,15 @@ class Answers:
     findings: list[Finding] = field(default_factory=list)
 
 
-def ask_registry(pulls: Iterable[str], platform: str, settings: RegistrySettings, get: Get, answers: Answers) -> None:
-    """Ask if the registry has each image, and what it moves for this platform."""
-    for pull in pulls:
+def ask_registry(
+    pulls: Mapping[str, Sequence[str]], platform: str, settings: RegistrySettings, get: Get, answers: Answers
+) -> None:
+    """Ask if the registry has each image, and what it moves for this platform; ``pulls`` has the services of each."""
+    for pull, names in pulls.items():
         try:
             resolved = resolve(parse_reference(pull), settings, get)
         except Refusal as stop:
-            answers.findings.append(stop.finding)
+            answers.findings.append(replace(stop.finding, subject=f"{', '.join(names)}: image {pull}"))
         else:
             answers.image_bytes[pull] = (resolved.platforms.get(platform) or {}).get("compressed_bytes")
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..registry.reference import DOCKER_HUB
-from ..registry.settings import RegistrySettings
+from ..registry.settings import RegistrySettings, proxy_environment
 from .refusal import refusal
 
 # What dockerd reads again on SIGHUP, by its own documentation. Everything else waits for a restart.
@@ -35,6 +35,7 @@ RELOADED = frozenset(
         "shutdown-timeout",
     )
 )
+_DROPIN_HEAD = "# Written by gpuhosts.vllm: the proxy of the inventory.\n"
 # Features that are looked at only when dockerd starts, although the others are read again.
 _FEATURES_AT_START = ("cdi", "containerd-snapshotter")
 # Keys whose option of the command line has another name; for all others the option is the key.
@@ -161,15 +162,15 @@ def require_no_conflict(command: Iterable[str], wanted: Mapping[str, Any], path:
             )
 
 
-def proxy_dropin(proxy: str | None, no_proxy: Iterable[str]) -> str | None:
-    """The drop-in that gives dockerd its proxy; daemon.json knows proxies only from Docker 23 on, and older ones do not
-    start with a key that they do not know. None without a proxy."""
-    if not proxy:
-        return None
-    lines = [f'Environment="HTTP_PROXY={proxy}" "HTTPS_PROXY={proxy}"']
-    names = ",".join(no_proxy)
-    lines += [f'Environment="NO_PROXY={names}"'] if names else []
-    return "# Written by gpuhosts.vllm.\n[Service]\n" + "\n".join(lines).replace("%", "%%") + "\n"
+def proxy_dropin(settings: RegistrySettings, present: str) -> str:
+    """The drop-in that gives dockerd its proxy, empty when there is none and never was.
+
+    daemon.json knows proxies only from Docker 23 on, and an older one does not start with a key that it does not know.
+    """
+    lines = [f'Environment="{name}={value}"' for name, value in sorted(proxy_environment(settings).items())]
+    if not lines:
+        return _DROPIN_HEAD if present else ""
+    return _DROPIN_HEAD + "[Service]\n" + "\n".join(lines).replace("%", "%%") + "\n"
 
 
 @dataclass(frozen=True)

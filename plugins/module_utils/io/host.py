@@ -71,7 +71,7 @@ def look_for(services: Iterable[Wanted], host: Host, sources: Sources, *, runner
     asked, answers, cache, settings = tuple(services), Answers(), sources.cache, sources.settings
     pulls = [each.pull for each in asked if each.pull]
     present = images_present(pulls, runner=runner) if host.engine.reachable else ()
-    missing = [pull for pull in dict.fromkeys(pulls) if pull not in present]
+    missing = {pull: [each.name for each in asked if each.pull == pull] for pull in pulls if pull not in present}
     ask_registry(missing, host.platform, settings, getter(settings, _TIMEOUT), answers)
     faults = {}
     for service in asked:

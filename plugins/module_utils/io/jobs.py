@@ -80,7 +80,12 @@ def start(job: Job, script: str, files: Mapping[str, tuple[str, int]], *, runner
         words = ["systemd-run", "--quiet", "--collect", f"--unit={job.unit}", f"--property={clean}"]
     else:
         words = ["setsid", "--fork"]
-    return runner([*words, "/bin/sh", str(job.folder / "script")], timeout=_START)
+    begun = runner([*words, "/bin/sh", str(job.folder / "script")], timeout=_START)
+    deadline = time.monotonic() + _START
+    # Until the script has said who it is, nobody could tell a job that begins from one that has ended.
+    while begun.ok and not (job.folder / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(_LOOK / 10)
+    return begun
 
 
 def wait(

@@ -67,7 +67,12 @@ def _ask(opener: urllib.request.OpenerDirector, url: str, headers: dict[str, str
         with error:
             return Answer(error.code, _lower(error.headers), error.read(_MAX_BYTES))
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return Answer(0, {}, b"", str(getattr(error, "reason", error)))
+        return Answer(0, {}, b"", _why(getattr(error, "reason", error)))
+
+
+def _why(error: object) -> str:
+    """The system's words without its number."""
+    return str(getattr(error, "strerror", None) or error) or type(error).__name__
 
 
 def _lower(headers: Message) -> dict[str, str]:

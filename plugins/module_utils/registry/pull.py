@@ -142,14 +142,20 @@ def explain_pull(log: str, pull: str, status: int | None) -> Refusal:
 
 
 def second_opinion(first: Refusal, pull: str, settings: RegistrySettings, get: Get) -> Refusal:
-    """Ask the mirror and the registry why a pull failed: of what a mirror answered Docker tells nothing."""
-    if first.finding.id != "registry_unreachable" or not settings.mirror:
+    """Ask mirror and registry why a pull failed: what a mirror answered Docker does not tell."""
+    told = first.finding
+    if told.id not in ("registry_unreachable", "image_not_found"):
         return first
     try:
-        resolve(parse_reference(pull), settings, get)
+        resolved = resolve(parse_reference(pull), settings, get)
     except Refusal as second:
         return second
-    return first
+    return refusal(
+        "docker_registry",
+        told.subject,
+        f"{told.message}; but asked without Docker, {resolved.source} has it",
+        "compare Docker's own mirrors and proxy with vllm_registry: docker info (a proxy needs a restart of Docker)",
+    )
 
 
 def _gb(count: int) -> str:
