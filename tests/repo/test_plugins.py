@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from repository import ACTIONS, FILTERS, MODULES, REPO, documentation, load, shown, text_constant
+
+from tests.repo.repository import ACTIONS, FILTERS, MODULES, REPO, documentation, load, shown, text_constant
 
 FRAGMENT = "gpuhosts.vllm.attributes"
 SUPPORT = {"full", "partial", "none", "N/A"}

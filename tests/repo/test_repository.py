@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from repository import PLAYBOOKS, REPO, known_files, load, shown
+
+from tests.repo.repository import PLAYBOOKS, REPO, known_files, load, shown
 
 # Playbooks that others import, and that nobody calls by themselves.
 PARTS = {"judge", "observe", "prove"}

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from repository import PLAYBOOKS, ROLES, load, shown, table_names, tasks_in
+
+from tests.repo.repository import PLAYBOOKS, ROLES, load, shown, table_names, tasks_in
 
 TASK_FILES = sorted(path for role in ROLES for path in role.glob("tasks/**/*.yml"))
 HANDLER_FILES = sorted(path for role in ROLES for path in role.glob("handlers/**/*.yml"))

@@ -8,7 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from repository import ACTIONS, FILTERS, MODULES, REPO, UTILS, domain_files, end_of_docs, imports, parsed, shown
+
+from tests.repo.repository import (
+    ACTIONS,
+    FILTERS,
+    MODULES,
+    REPO,
+    UTILS,
+    domain_files,
+    end_of_docs,
+    imports,
+    parsed,
+    shown,
+)
 
 # Modules of the standard library that reach out of the process, or read its clock, environment or randomness.
 OUTSIDE = {
