@@ -15,7 +15,7 @@ PYLINT = r"#\s*pylint:\s*dis" + "able(?!=ansible-bad-function\\b)"
 SKIPPING = [r"#\s*no" + r"qa\s*$", r"#\s*type:\s*ig" + r"nore\s*$", "skip_" + "list:", PYLINT]
 FORBIDDEN = re.compile("|".join(MACHINE + SKIPPING), flags=re.IGNORECASE | re.MULTILINE)
 FOREIGN_INDEX = re.compile(
-    r"(index-url|find-links|INDEX)\W{1,4}https?://(?!(download\.pytorch\.org|pypi\.org)/)\S+|--trusted-host"
+    r"(index-url|find-links|INDEX)\W{1,4}https?://(?!(download\.pytorch\.org|pypi\.org)/)\S+|--trusted-" + "host"
 )
 
 

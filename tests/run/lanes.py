@@ -117,7 +117,7 @@ def older_core_steps() -> list[Step]:
 
 def lab_steps() -> list[Step]:
     """The hosts, the registry, the images and the model that integration and molecule run on."""
-    return [Step("lab up", [tool("python"), "-m", "tests.lab", "up"])]
+    return [Step("lab up", [tool("python"), "-m", "tests.lab", "up", "--hosts", "all"])]
 
 
 def molecule_steps() -> list[Step]:
