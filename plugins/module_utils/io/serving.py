@@ -7,15 +7,36 @@ Private to the collection.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
 
-from ..health.judge import PATHS, Judged, judge_health
+from ..health.answer import Answer
+from ..health.evidence import ALL_SECONDS, FIRST_TOKEN_SECONDS, POOLING, Evidence, Expected, Reply
+from ..health.judge import PATHS, Judged, judge_health, served_names
 from ..health.report import HealthReport, not_checked
+from ..health.stream import read_embedding, read_stream
+from .clock import CLOCK, Clock
 from .http import Requester, request
 
 _BODY_LIMIT = 4 << 20
 _LEAST_SECONDS = 0.01
+_GET_SECONDS = 10.0
+_RETRY_PAUSE = 1.0
+_MOST_REQUESTS = 64
+_NO_ROUTE = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+
+_STREAMED = {"max_tokens": 8, "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}
+_GENERATE_ASKS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/v1/completions", {"prompt": "The quick brown fox", **_STREAMED}),
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Say one word."}], **_STREAMED}),
+)
+_POOLING_ASKS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/v1/embeddings", {"input": "The quick brown fox"}),
+    ("/pooling", {"input": "The quick brown fox"}),
+)
 
 
 def authorization(api_key: str | None) -> dict[str, str]:
@@ -43,3 +64,71 @@ def check_health(
         judged.append(judge_health(check, url, answer))
     late = any(one.timed_out for one in judged)
     return HealthReport(url, tuple(judged), time.monotonic() - began, late)
+
+
+def gather_verification(
+    expected: Expected,
+    *,
+    api_key: str | None = None,
+    http: Requester = request,
+    clock: Clock = CLOCK,
+) -> Evidence:
+    """Ask a server for all that HTTP can prove: what it says of itself, and real answers (as many as ``warmup``)."""
+    asker = _Asker(expected, authorization(api_key), http, clock)
+    health, version, models = (asker.get(path) for path in ("/health", "/version", "/v1/models"))
+    replies: list[Reply] = []
+    if health.ok:
+        name = next(iter(expected.served_names or served_names(models) or ()), "")
+        for _turn in range(max(1, min(expected.warmup, _MOST_REQUESTS))):
+            replies.append(asker.real_request(name))
+            if replies[-1].problem or not replies[-1].answer.ok:
+                break
+    return Evidence(health, models, version, tuple(replies))
+
+
+class _Asker:
+    """Makes the requests of one verification."""
+
+    def __init__(self, expected: Expected, headers: dict[str, str], http: Requester, clock: Clock) -> None:
+        self.expected = expected
+        self.headers = headers
+        self.http = http
+        self.clock = clock
+
+    def get(self, path: str) -> Answer:
+        return self.http(self.expected.url + path, headers=self.headers, timeout=_GET_SECONDS, max_bytes=_BODY_LIMIT)
+
+    def real_request(self, name: str) -> Reply:
+        """One completion (or chat, where there are no completions), or one embedding (or pooling)."""
+        asks = _POOLING_ASKS if self.expected.runner == POOLING else _GENERATE_ASKS
+        reply: Reply | None = None
+        for route, ask in asks:
+            reply = self.post(route, {"model": name, **ask})
+            if reply.answer.status not in _NO_ROUTE:
+                break
+        assert reply is not None
+        return reply
+
+    def post(self, route: str, ask: dict[str, Any]) -> Reply:
+        """Ask once, and once more after a 503."""
+        answer = self.post_once(route, ask)
+        if answer.status != HTTPStatus.SERVICE_UNAVAILABLE:
+            return self.read(route, ask, answer, 1)
+        self.clock.sleep(_RETRY_PAUSE)
+        return self.read(route, ask, self.post_once(route, ask), 2)
+
+    def post_once(self, route: str, ask: dict[str, Any]) -> Answer:
+        first = (b"data:", FIRST_TOKEN_SECONDS) if ask.get("stream") else None
+        return self.http(
+            self.expected.url + route,
+            method="POST",
+            headers={**self.headers, "Content-Type": "application/json"},
+            body=json.dumps(ask).encode(),
+            timeout=ALL_SECONDS,
+            max_bytes=_BODY_LIMIT,
+            first=first,
+        )
+
+    @staticmethod
+    def read(route: str, ask: dict[str, Any], answer: Answer, attempts: int) -> Reply:
+        return (read_stream if ask.get("stream") else read_embedding)(route, answer, attempts)

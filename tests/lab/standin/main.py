@@ -89,7 +89,11 @@ class Life:
         os.close(writer)
         if os.read(reader, 6) != b"ready\n":
             return self.engine_never_came(engine.wait())
-        self.open()
+        try:
+            self.open()
+        except OSError as error:  # somebody else was quicker to listen on the port
+            engine.kill()
+            return die(self.state.log, f"OSError: [Errno {error.errno}] {error.strerror}", 1)
         return self.serve(engine)
 
     def engine_never_came(self, status: int) -> int:

@@ -1,0 +1,124 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""What this host knows of a running service: its start, its container, its way back. No decisions.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..health.evidence import HostEvidence, Identity, WayBack
+from ..release.paths import CACHE_ROOT, LABEL_SERVICE, Paths
+from ..release.record import RecordError, ReleaseRecord
+from ..startup.parse import StartupReport, startup_from_dict
+from . import containers, docker, models, ports, starts, systemd
+from .commands import Runner, run
+from .files import link_name
+from .releases import read_record
+
+_RUN_FILES = ("run", "args", "entry")
+
+
+def gather_host_evidence(paths: Paths, recorded: Identity | None = None, *, runner: Runner = run) -> HostEvidence:
+    """Look at the service; ``recorded`` is the start that must run, by default the noted start of the invocation."""
+    unit = systemd.show(paths.unit, runner=runner)
+    invocation = unit.invocation_id if unit is not None and unit.is_running else ""
+    seq = starts.of_invocation(paths, invocation)
+    noted = starts.read(paths, seq) if seq is not None else {}
+    problems, found = _containers(paths, runner)
+    running = found[0] if len(found) == 1 else ""
+    return HostEvidence(
+        recorded=recorded or _identity(noted),
+        observed=Identity(invocation, running),
+        container=paths.container,
+        containers=found,
+        port_holder=_port_holder(paths, runner),
+        startup=_startup(paths, seq),
+        start_seq=seq,
+        start_seconds=noted.get("ready_seconds"),
+        reference_tokens=_reference(paths, seq, noted.get("release")),
+        way_back=_way_back(paths, runner),
+        problems=problems,
+    )
+
+
+def _identity(noted: dict[str, Any]) -> Identity | None:
+    if not noted.get("ready"):
+        return None
+    return Identity(str(noted.get("invocation_id") or ""), str(noted.get("container_id") or ""))
+
+
+def _containers(paths: Paths, runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What Docker would not say, and all containers of the service, running or not."""
+    try:
+        return (), tuple(containers.with_label(LABEL_SERVICE, paths.service, runner=runner))
+    except containers.DockerError as error:
+        return (f"Docker does not answer: {error}",), ()
+
+
+def _port_holder(paths: Paths, runner: Runner) -> str | None:
+    """The name of the container that the port is published for, or the id of the one that a listener runs in."""
+    record = _record(paths, link_name(paths.current))
+    if record is None:
+        return None
+    port = record.content["port"]
+    published = docker.engine_info(runner=runner).published
+    name = next((each.container for each in published if each.port == port), None)
+    if name is not None:
+        return name
+    return next((each.container or each.process for each in ports.listeners() if each.port == port), None)
+
+
+def _startup(paths: Paths, seq: int | None) -> StartupReport | None:
+    data = starts.startup(paths, seq) if seq is not None else {}
+    return startup_from_dict(data) if data else None
+
+
+def _reference(paths: Paths, seq: int | None, release: object) -> int | None:
+    """The KV cache tokens of the newest earlier start of the same release that became ready."""
+    for earlier in reversed([number for number in starts.numbers(paths) if seq is not None and number < seq]):
+        known = starts.read(paths, earlier)
+        if known.get("ready") and known.get("release") == release:
+            tokens = starts.startup(paths, earlier).get("kv_cache_tokens_usable")
+            return tokens if isinstance(tokens, int) else None
+    return None
+
+
+def _way_back(paths: Paths, runner: Runner) -> WayBack | None:
+    name = link_name(paths.last_good)
+    if name is None:
+        return None
+    record = _record(paths, name)
+    if record is None:
+        return WayBack(name, ("its record is missing or was edited",))
+    problems = [f"its file {each} is missing" for each in _RUN_FILES if not (paths.release(name) / each).is_file()]
+    return WayBack(name, (*problems, *_missing_image(record, runner), *_missing_model(paths, record)))
+
+
+def _record(paths: Paths, name: str | None) -> ReleaseRecord | None:
+    try:
+        return read_record(paths, name) if name is not None else None
+    except (RecordError, ValueError):
+        return None
+
+
+def _missing_image(record: ReleaseRecord, runner: Runner) -> tuple[str, ...]:
+    try:
+        here = containers.image_present(record.host.image_id, runner=runner)
+    except containers.DockerError as error:
+        return (f"Docker does not answer: {error}",)
+    return () if here else (f"its image {record.host.image_id} is not on this host",)
+
+
+def _missing_model(paths: Paths, record: ReleaseRecord) -> tuple[str, ...]:
+    model = record.content["model"]
+    if model["kind"] == "path":
+        fault = models.look_at_path(model["name"])
+        return (fault,) if fault else ()
+    cache = str(Path(paths.root) / CACHE_ROOT)
+    if models.proven(cache, model["name"], model["revision"]) is None:
+        return (f"its model {model['name']} at {model['revision']} is not complete on this host",)
+    return ()

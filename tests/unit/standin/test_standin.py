@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stand-in engine is not nicer than the truth, and what reads an engine reads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import failing
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.evidence import Expected
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.verify import judge_verification
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.http import request
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.serving import check_health, gather_verification
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import StartupReport, parse_startup_log
+
+VLLM = Path(__file__).resolve().parents[2] / "lab" / "standin" / "vllm"
+READY = "Application startup complete."
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+class Engine:
+    """One stand-in engine as a process, with its log in a file."""
+
+    def __init__(self, log: Path, port: int, words: tuple[str, ...], env: dict[str, str]) -> None:
+        self.log, self.port = log, port
+        fast = {"STANDIN_START_SECONDS": "0.3", "STANDIN_WARM_SECONDS": "0.1", "STANDIN_STOP_SECONDS": "0.1"}
+        argv = [str(VLLM), "serve", *(words or ("some/model",)), "--port", str(port), "--host=127.0.0.1"]
+        with log.open("wb") as stream:
+            self.process = subprocess.Popen(
+                argv,
+                env={"PATH": os.environ["PATH"], "STANDIN_DEATH_SECONDS": "0.2", **fast, **env},
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+    def wait_for(self, text: str, seconds: float = 15.0) -> Engine:
+        end = time.monotonic() + seconds
+        while text not in self.said():
+            assert time.monotonic() < end and self.process.poll() is None, self.said()
+            time.sleep(0.02)
+        return self
+
+    def ended(self, seconds: float = 15.0) -> int:
+        return self.process.wait(seconds)
+
+    def report(self) -> StartupReport:
+        return parse_startup_log(self.said().splitlines(keepends=True))
+
+    def failures(self, **more: Any) -> list[str]:
+        expected = Expected("chat", self.url, **{"version": "0.32.0", "served_names": ("chat",), **more})
+        return [finding.id for finding in failing(judge_verification(expected, gather_verification(expected)))]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Any]:
+    """Start stand-in engines; whatever still runs at the end is killed with its children."""
+    made: list[Engine] = []
+
+    def start(*words: str, port: int = 0, **env: str) -> Engine:
+        made.append(Engine(tmp_path / f"{len(made)}.log", port or free_port(), words, env))
+        return made[-1]
+
+    yield start
+    for one in made:
+        if one.process.poll() is None:
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.wait()
+
+
+SERVED = ("some/model", "--served-model-name", "chat")
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+def test_it_says_what_it_is_and_serves(engine: Any) -> None:
+    one = engine(*SERVED).wait_for(READY)
+    assert "stand-in engine" in one.said().splitlines()[0]
+    assert check_health(one.url, ["health", "version", "models", "load", "metrics"], timeout=5).exit_code == 0
+    assert one.failures() == []
+
+
+@pytest.mark.parametrize(("version", "lines"), [("0.27.1", 2), ("0.32.0", 1)])
+def test_its_log_has_the_shape_of_the_release(engine: Any, version: str, lines: int) -> None:
+    one = engine(*SERVED, STANDIN_VERSION=version).wait_for(READY)
+    report = one.report()
+    assert (report.vllm_version, report.kv_cache_tokens, report.startup_complete) == (version, (2097152,), True)
+    assert report.max_concurrency == ((2048, 1024.0),)
+    assert len(report.engine_init_seconds) == len(report.graph_capture) == len(report.weights_load_seconds) == 1
+    assert report.first_error_line is None
+    assert len(re.findall(r"(?m)^.*(?:KV cache size|Maximum concurrency).*$", one.said())) == lines
+    prefixed = re.search(r"(?m)^\(APIServer pid=\d+\) INFO:     Application", one.said()) is not None
+    assert prefixed is (version == "0.27.1")
+
+
+def test_it_reads_options_as_vllm_does(engine: Any) -> None:
+    one = engine(
+        "some/model", "--served-model-name", "chat", "also", "--max-model-len=4k", "--no-enable-prefix-caching",
+        "-tp", "2", "--compilation-config", '{"mode": 0}', "--gpu-memory-utilization", "0.5",
+        "--speculative-config.method", "ngram", "--api-key", "sk-planted", "--seed", "0",
+    ).wait_for(READY)  # fmt: skip
+    arguments = one.report().non_default_args
+    assert arguments is not None
+    arguments.pop("port")
+    assert arguments == {
+        "model_tag": "some/model",
+        "served_model_name": ["chat", "also"],
+        "max_model_len": 4000,
+        "enable_prefix_caching": False,
+        "tensor_parallel_size": 2,
+        "compilation_config": {"mode": 0},
+        "gpu_memory_utilization": 0.5,
+        "speculative_config": {"method": "ngram"},
+        "api_key": "***",
+        "host": "127.0.0.1",
+        "model": "some/model",
+    }
+    assert "sk-planted" not in one.said()
+    assert request(one.url + "/v1/models").status == 401
+    assert request(one.url + "/v1/models", headers={"Authorization": "Bearer sk-planted"}).status == 200
+    assert request(one.url + "/metrics").status == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("m", "--no-such-option", "1"), "unrecognized arguments: --no-such-option 1"),
+        (("m", "--seed", "x"), "invalid int value: 'x'"),
+        (("m", "--compilation-config", "{"), "cannot be converted"),
+        (("m", "--enforce-eager=true"), "ignored explicit argument 'true'"),
+        (("m", "--dtype", "--enforce-eager"), "expected one argument"),
+    ],
+)
+def test_a_wrong_option_ends_with_2(engine: Any, words: tuple[str, ...], says: str) -> None:
+    one = engine(*words)
+    assert one.ended() == 2
+    assert says in one.said()
+
+
+def test_sigterm_is_lost_while_it_loads_and_ends_it_when_ready(engine: Any) -> None:
+    one = engine(*SERVED, STANDIN_START_SECONDS="1.2").wait_for("Starting to load model")
+    one.process.send_signal(signal.SIGTERM)
+    one.wait_for(READY)
+    time.sleep(0.4)
+    assert one.process.poll() is None
+    one.process.send_signal(signal.SIGTERM)
+    assert one.ended() == 0
+    assert "Application shutdown complete." in one.said()
+
+
+def test_the_port_is_closed_during_the_load(engine: Any) -> None:
+    one = engine(*SERVED, STANDIN_NEVER_READY="1", STANDIN_PROGRESS="0").wait_for("Starting to load model")
+    assert request(one.url + "/health").error == "connection refused"
+
+
+def test_a_taken_port_ends_it_with_the_real_words(engine: Any) -> None:
+    first = engine(*SERVED).wait_for(READY)
+    argv = [VLLM, "serve", "m", "--port", str(first.port), "--host", "127.0.0.1"]
+    second = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=15)
+    assert second.returncode == 1
+    assert "OSError: [Errno 98] Address already in use" in second.stderr
+
+
+@pytest.mark.parametrize("stage", ["config", "load", "serve"])
+def test_it_ends_at_a_stage_with_an_error(engine: Any, stage: str) -> None:
+    one = engine(*SERVED, STANDIN_EXIT_AT=stage, STANDIN_ERROR="ValueError: planted", STANDIN_EXIT_CODE="7")
+    assert one.ended() == 7
+    assert (one.report().first_error_line or "").endswith("ValueError: planted")
+    assert not one.report().startup_complete
+
+
+def test_the_engine_process_that_is_killed_ends_the_server(engine: Any) -> None:
+    loading = engine(*SERVED, STANDIN_NEVER_READY="1").wait_for("Starting to load model")
+    os.kill(children(loading.process.pid)[0], signal.SIGKILL)
+    assert loading.ended() == 1
+    ready = engine(*SERVED).wait_for(READY)
+    (pid,) = children(ready.process.pid)
+    assert Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"VLLM::EngineCore\0")
+    os.kill(pid, signal.SIGKILL)
+    assert ready.ended() == 0
+
+
+def test_a_worker_that_is_killed_ends_the_server(engine: Any) -> None:
+    one = engine(*SERVED, "--tensor-parallel-size", "2").wait_for(READY)
+    (core,) = children(one.process.pid)
+    workers = children(core)
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    assert one.ended() == 0
+
+
+def test_a_crash_after_ready_has_status_0(engine: Any) -> None:
+    assert engine(*SERVED, STANDIN_CRASH_AFTER="0.1").ended() == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "failures"),
+    [
+        ({"STANDIN_POST": "fail"}, ["claim_generates"]),
+        ({"STANDIN_POST": "garbage"}, ["claim_generates"]),
+        ({"STANDIN_POST": "drop"}, ["claim_generates"]),
+        ({"STANDIN_POST": "empty"}, ["claim_generates"]),
+        ({"STANDIN_POST": "unfinished"}, ["claim_generates"]),
+        ({"STANDIN_POST": "once503"}, []),
+        ({"STANDIN_NO_COMPLETIONS": "1"}, []),
+        ({"STANDIN_MODEL_NAME": "other"}, ["claim_right_model"]),
+        ({"STANDIN_BUILD": "0.31.0"}, ["claim_right_build"]),
+        ({"STANDIN_HEALTH": "503"}, ["claim_alive", "claim_generates"]),
+    ],
+)
+def test_each_fault_breaks_its_claim(engine: Any, env: dict[str, str], failures: list[str]) -> None:
+    assert engine(*SERVED, **env).wait_for(READY).failures() == failures
+
+
+def test_a_pooling_model_embeds(engine: Any) -> None:
+    one = engine(*SERVED, "--runner", "pooling").wait_for(READY)
+    assert one.failures(runner="pooling") == []
+    assert one.failures() == ["claim_generates"]
+
+
+def test_a_second_start_finds_its_compile_cache(engine: Any, tmp_path: Path) -> None:
+    env = {"VLLM_CACHE_ROOT": str(tmp_path / "cache"), "STANDIN_START_SECONDS": "1.5"}
+    cold = engine(*SERVED, **env).wait_for(READY)
+    os.killpg(cold.process.pid, signal.SIGKILL)
+    cold.process.wait()
+    warm = engine(*SERVED, port=cold.port, **env).wait_for(READY)
+    assert "Directly load the compiled graph(s) from the cache" in warm.said()
+    took = [one.report().engine_init_seconds[0][0] for one in (cold, warm)]
+    assert took[1] < 0.6 * took[0]
+
+
+def test_so_many_starts_fail_and_then_one_works(engine: Any, tmp_path: Path) -> None:
+    env = {"VLLM_CACHE_ROOT": str(tmp_path / "c"), "STANDIN_EXIT_AT": "config", "STANDIN_FAIL_STARTS": "1"}
+    assert engine(*SERVED, **env).ended() == 1
+    engine(*SERVED, **env).wait_for(READY)
+
+
+def test_a_running_request_is_waited_for_with_a_shutdown_timeout(engine: Any) -> None:
+    one = engine(*SERVED, "--shutdown-timeout", "5", STANDIN_TOKEN_SECONDS="0.1").wait_for(READY)
+    body = b'{"model": "chat", "prompt": "x", "max_tokens": 8}'
+    timer = threading.Timer(0.2, one.process.send_signal, [signal.SIGTERM])
+    timer.start()
+    answer = request(one.url + "/v1/completions", method="POST", body=body, timeout=5)
+    assert answer.status == 200
+    assert one.ended() == 0
