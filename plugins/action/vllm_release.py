@@ -24,7 +24,8 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
 
         def run_module(more: dict[str, Any]) -> dict[str, Any]:
-            arguments = {**self._task.args, **more}
+            # The call that opens the run ends at once: from then on a cut connection finds the run by its id.
+            arguments = {**self._task.args, **(more or {"wait": 0})}
             done = self._execute_module(
                 module_name="gpuhosts.vllm.vllm_release", module_args=arguments, task_vars=task_vars
             )

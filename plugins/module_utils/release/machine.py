@@ -80,4 +80,4 @@ def _cause(records: Sequence[Entry]) -> str:
     failure = first_failure(records)
     if failure:
         return failure.message
-    return next((entry.message for entry in reversed(records) if entry.state == ROLLING_BACK and entry.message), "")
+    return next((entry.message for entry in records if entry.state == ROLLING_BACK and entry.phase == INTENT), "")

@@ -68,13 +68,16 @@ def left_inventory(on_host: Iterable[str], in_inventory: Iterable[str]) -> list[
 
 
 def failed_before(release: str | None, state: ServiceState) -> str | None:
-    """Why this very release went back on this host the last time that it was tried; None when it did not."""
+    """Why this very release went back on this host the last time that it was tried; None when it did not.
+
+    A start that a reboot interrupted did not fail.
+    """
     tried = [entry for entry in state.entries if entry.release == release and entry.kind in STARTING_KINDS]
     records = last_run(tried)
-    if outcome(records) not in (ROLLED_BACK, ROLLBACK_FAILED):
-        return None
     failure = first_failure(records)
-    return (failure.message if failure else records[-1].message) or "no reason was recorded"
+    if failure is None or outcome(records) not in (ROLLED_BACK, ROLLBACK_FAILED):
+        return None
+    return failure.message or "no reason was recorded"
 
 
 def playbook(verb: str, name: str | None = None) -> str:
