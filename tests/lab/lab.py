@@ -45,8 +45,10 @@ def up(wish: Wish) -> None:
         if problem is not None:
             raise problem
     client = engine.client()
-    for place in wish.hosts:
-        model.place(hosts.running(client, place.name), place.name)
+    for place in (*names.HOSTS, *hosts.extras(client)):
+        found = hosts.find(client, place)
+        if found is not None and found.status == "running":
+            model.place(found, place.name)
     say("the lab is up: " + ", ".join(f"{place.name} {place.address}" for place in (*wish.hosts, *names.SERVERS)))
 
 

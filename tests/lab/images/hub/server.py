@@ -80,9 +80,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def _info(self, found: re.Match[str]) -> None:
         repo = found["repo"]
-        siblings = [{"rfilename": path.name, "size": path.stat().st_size} for path in files()]
+        siblings = [self._sibling(entry(path)) for path in files()]
         value = {"id": repo, "modelId": repo, "sha": REVISION, "private": False, "disabled": False, "tags": []}
         self._json({**value, "gated": "manual" if repo == GATED else False, "siblings": siblings, "downloads": 0})
+
+    @staticmethod
+    def _sibling(made: dict[str, object]) -> dict[str, object]:
+        """A file as the hub lists it with a repository (`blobs=true`)."""
+        lfs = {"lfs": made["lfs"]} if "lfs" in made else {}
+        return {"rfilename": made["path"], "size": made["size"], "blobId": made["oid"], **lfs}
 
     def _tree(self, found: re.Match[str]) -> None:
         self._json([] if found["path"] else [entry(path) for path in files()])
