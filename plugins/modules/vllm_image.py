@@ -100,7 +100,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.engine import r
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.room import Need, require_room
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.docker import engine_info, image_inspect
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.docker import engine_info, image_inspect, image_on_disk
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.jobs import Job, start, wait
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.registry import getter
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.system import disk_of, machine, tree_bytes
@@ -137,11 +137,16 @@ class Pull:
             if found:
                 return self.result(found, changed=False)
             if check_mode:
-                return self.result(None, changed=True)
+                return self.predict(engine)
             self.begin(engine)
         if not wait(self.job, self.params["wait"]):
             return self.unfinished(engine)
         return self.end()
+
+    def predict(self, engine: Engine) -> dict[str, Any]:
+        """Say what would happen, also where Docker cannot be asked."""
+        image_id = None if engine.reachable else image_on_disk(self.pull, engine.root)
+        return self.result({"Id": image_id} if image_id else None, changed=image_id is None)
 
     def begin(self, engine: Engine) -> None:
         """Judge Docker and the room, then let the host pull."""
@@ -175,7 +180,7 @@ class Pull:
 
     def result(self, found: dict[str, Any] | None, changed: bool) -> dict[str, Any]:
         """Give the module's result for an image that is here, or will be."""
-        if found:
+        if found and "RepoDigests" in found:
             check_pulled(self.pull, found, machine())
         image_id, digest = (found or {}).get("Id"), self.platform.get("digest")
         image = {"name": self.params["service"], "image_id": image_id, "platform_digest": digest}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from ..findings import ERROR, WARNING, Finding
 from .facts import Host, OperatingSystem
+from .room import gib
 from .wanted import Wanted
 
 SUPPORTED = {"debian": ("12", "13"), "ubuntu": ("22.04", "24.04")}
@@ -18,7 +19,6 @@ SUPPORTED = {"debian": ("12", "13"), "ubuntu": ("22.04", "24.04")}
 UNTRIED = {"rhel": "9", "rocky": "9", "almalinux": "9", "centos": "9", "ol": "9"}
 MIN_SYSTEMD = 247
 _CGROUP = 2
-GIB = 1 << 30
 _SUPPORTED_TEXT = "Debian 12 or 13, Ubuntu 22.04 or 24.04"
 
 
@@ -89,8 +89,8 @@ def _judge_memory(host: Host, shm_bytes: int, minimum: int) -> Iterator[Finding]
             "memory_small",
             ERROR,
             "host memory",
-            f"the host has {_gib(host.memory_total_bytes)} of memory",
-            expected=f"at least {_gib(minimum)}",
+            f"the host has {gib(host.memory_total_bytes)} of memory",
+            expected=f"at least {gib(minimum)}",
             observed=host.memory_total_bytes,
             remedy="use a larger host, or lower host_check_min_memory_gib when you know better",
         )
@@ -99,12 +99,8 @@ def _judge_memory(host: Host, shm_bytes: int, minimum: int) -> Iterator[Finding]
             "memory_shm",
             WARNING,
             "host memory",
-            f"the services may fill {_gib(shm_bytes)} of /dev/shm, and {_gib(host.memory_available_bytes)} is free",
+            f"the services may fill {gib(shm_bytes)} of /dev/shm, and {gib(host.memory_available_bytes)} is free",
             expected=shm_bytes,
             observed=host.memory_available_bytes,
             remedy="lower shm_size of the services, or free memory on the host",
         )
-
-
-def _gib(count: int) -> str:
-    return f"{count / GIB:.1f} GiB"

@@ -27,4 +27,5 @@ def refusal(kind: str, subject: str, message: str, remedy: str) -> Refusal:
 def sentence(finding: Finding) -> str:
     """Say a finding without its id: subject, message, next command."""
     remedy = f" Next: {finding.remedy}" if finding.remedy else ""
-    return f"{finding.subject}: {finding.message}.{remedy}"
+    end = "" if finding.message.endswith((".", "?", "!")) else "."
+    return f"{finding.subject}: {finding.message}{end}{remedy}"

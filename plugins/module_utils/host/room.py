@@ -99,5 +99,13 @@ def require_room(disk: Disk, need: Need) -> None:
 
 
 def gib(count: int) -> str:
-    """Write bytes for people."""
+    """Write bytes for people, the way in which disks and memory are counted."""
     return f"{count / GIB:.1f} GiB"
+
+
+def moved(count: int) -> str:
+    """Write bytes for people, the way in which downloads are counted."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count} B"

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from ..host.facts import Engine, Published
 from ..release.paths import LABEL_SERVICE
 from .commands import Runner, run
+from .system import read_text
 
 _ASK = 30.0
 
@@ -53,9 +55,24 @@ def image_inspect(reference: str, *, runner: Runner = run) -> dict[str, Any] | N
     return dict(found[0]) if found else None
 
 
-def images_present(references: Iterable[str], *, runner: Runner = run) -> tuple[str, ...]:
-    """Those of the references that are here."""
-    return tuple(each for each in dict.fromkeys(references) if image_inspect(each, runner=runner) is not None)
+def images_present(references: Iterable[str], engine: Engine, *, runner: Runner = run) -> tuple[str, ...]:
+    """Those of the references that are here, also while Docker does not run."""
+
+    def here(reference: str) -> bool:
+        if engine.reachable:
+            return image_inspect(reference, runner=runner) is not None
+        return image_on_disk(reference, engine.root) is not None
+
+    return tuple(each for each in dict.fromkeys(references) if here(each))
+
+
+def image_on_disk(reference: str, root: str) -> str | None:
+    """The id of an image while Docker does not run, from the list that it keeps in its folder; None when unknown."""
+    for listed in Path(root).glob("image/*/repositories.json"):
+        for names in (_object(read_text(listed)).get("Repositories") or {}).values():
+            if reference in names:
+                return str(names[reference])
+    return None
 
 
 def _running(runner: Runner) -> list[dict[str, Any]]:

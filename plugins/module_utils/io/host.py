@@ -70,7 +70,7 @@ def look_for(services: Iterable[Wanted], host: Host, sources: Sources, *, runner
     """Find which images and models are here; registry and hub are asked only for what is not."""
     asked, answers, cache, settings = tuple(services), Answers(), sources.cache, sources.settings
     pulls = [each.pull for each in asked if each.pull]
-    present = images_present(pulls, runner=runner) if host.engine.reachable else ()
+    present = images_present(pulls, host.engine, runner=runner)
     missing = {pull: [each.name for each in asked if each.pull == pull] for pull in pulls if pull not in present}
     ask_registry(missing, host.platform, settings, getter(settings, _TIMEOUT), answers)
     faults = {}

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..host.refusal import Refusal, refusal
+from ..host.room import moved
 from .answers import Asked, hub_refusal, status_of
 from .snapshot import HubFile, Manifest, repository_folder
 
@@ -30,10 +31,10 @@ def fetch_progress(request: Mapping[str, Any], cached: Mapping[str, int], provin
     """Say in one line how far it is: bytes that are here, then bytes that are proven."""
     total = int(request.get("total") or 0)
     if proving:
-        return f"proving {_gb(int(proving.get('bytes') or 0))} of {_gb(total)}"
+        return f"proving {moved(int(proving.get('bytes') or 0))} of {moved(total)}"
     wanted = {digest for digest in (request.get("files") or {}).values() if digest}
     here = sum(size for name, size in cached.items() if name.split(".", 1)[0] in wanted)
-    return f"{_gb(here)} of {_gb(total)} fetched"
+    return f"{moved(here)} of {moved(total)} fetched"
 
 
 def fetched(asked: Asked, request: Mapping[str, Any], result: Mapping[str, Any], log: str) -> Manifest:
@@ -72,7 +73,3 @@ def _no_result(asked: Asked, log: str) -> Refusal:
         f"the container that fetches {folder} left no result; it said: {lines[-1] if lines else 'nothing'}",
         "run again: what was fetched is kept; see also: journalctl -u docker",
     )
-
-
-def _gb(count: int) -> str:
-    return f"{count / 1e9:.2f} GB"

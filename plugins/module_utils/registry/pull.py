@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..host.refusal import Refusal, refusal
+from ..host.room import moved
 from .manifest import platform_text
 from .reference import is_digest, parse_reference
 from .resolve import Get, resolve
@@ -126,8 +127,8 @@ def pull_progress(log: str, in_flight: int, total: int | None) -> str:
     done = sum(state in _DONE for state in states.values())
     if not states:
         return "asking the registry"
-    size = f" of {_gb(total)} in all" if total else ""
-    return f"{done} of {len(states)} layers done, {_gb(in_flight)} in flight{size}"
+    size = f" of {moved(total)} in all" if total else ""
+    return f"{done} of {len(states)} layers done, {moved(in_flight)} in flight{size}"
 
 
 def explain_pull(log: str, pull: str, status: int | None) -> Refusal:
@@ -156,7 +157,3 @@ def second_opinion(first: Refusal, pull: str, settings: RegistrySettings, get: G
         f"{told.message}; but asked without Docker, {resolved.source} has it",
         "compare Docker's own mirrors and proxy with vllm_registry: docker info (a proxy needs a restart of Docker)",
     )
-
-
-def _gb(count: int) -> str:
-    return f"{count / 1e9:.2f} GB"

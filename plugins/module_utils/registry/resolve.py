@@ -186,6 +186,12 @@ class _Session:
 
     def _explain(self, answer: Answer, wanted: str) -> Refusal:
         label = self._endpoint.label
+        if answer.status == 0 and "certificate" in answer.error:
+            return self._refuse(
+                "registry_ca",
+                f"the certificate of {label} is not trusted ({answer.error})",
+                f"set vllm_registry.server to {self._endpoint.server} and ca_cert to the CA that signed it",
+            )
         if answer.status == 0:
             return self._refuse(
                 "registry_unreachable",
