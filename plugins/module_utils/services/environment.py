@@ -55,7 +55,7 @@ def quoting(name: str, value: object) -> str:
         )
     if isinstance(value, (int, float)):
         return (
-            "texts only; YAML made a number of it (of 1e3, 0o7, 1_000 and 12:30 too): put quotes round what you "
+            "texts only; YAML made a number of it (of 1e3, 010, 1_000 and 12:30 too): put quotes round what you "
             f'wrote, {name}: "{value}" say'
         )
     return f"texts only; YAML made a {kind_of(value)} of it: put quotes round what you wrote"

@@ -42,10 +42,14 @@ def port(value: int) -> int:
 
 def bind(value: str) -> str:
     """An IP address of the host, in its shortest spelling, so that one address is one text."""
+    allowed = "an IP address of the host, 127.0.0.1 for loopback, 0.0.0.0 for all"
     try:
-        return str(ipaddress.ip_address(value))
+        found = str(ipaddress.ip_address(value))
     except ValueError as error:
-        raise ValueError("an IP address of the host, 127.0.0.1 for loopback, 0.0.0.0 for all") from error
+        raise ValueError(allowed) from error
+    if "%" in found:  # a zone means something on one host only, and Docker publishes on none
+        raise ValueError(allowed)
+    return found
 
 
 def network(value: str) -> str:

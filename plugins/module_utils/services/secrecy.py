@@ -14,7 +14,7 @@ _SECRET_WORDS = {"key", "apikey", "token", "secret", "password", "passwd", "pass
 _SECRET_OPTION = re.compile(r"(?:^|_)(?:api_?key|access_key|secret(?:_key)?|password|passwd|passphrase|credentials?)$")
 _NO_SECRET_END = ("file", "path", "dir", "id")
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:hf_|sk-|ghp_|github_pat_|glpat-|nvapi-|AKIA|xox[bp]-)[A-Za-z0-9_-]{12,}")
-_LOGIN_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
+_LOGIN_IN_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
 def secret_name(name: str) -> bool:

@@ -1,0 +1,92 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that one host's inventory says, judged together."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.judge import Asked, judge
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.problems import ServicesError
+
+IMAGE = "vllm/vllm-openai:v0.26.0"
+ENTRY = {"index": "sha256:" + "a" * 64, "platforms": {"linux/amd64": {"digest": "sha256:" + "b" * 64}}}
+LOCK = {"schema": 1, "images": {IMAGE: ENTRY}}
+
+
+def wrong(**asked):
+    with pytest.raises(ServicesError) as caught:
+        judge(Asked(**asked))
+    return list(caught.value.problems)
+
+
+def test_a_host_without_services_is_fine():
+    assert judge(Asked()).services == []
+
+
+def test_a_locked_service_has_its_release(service):
+    (entry,) = judge(Asked({"chat": service()}, lock=LOCK)).services
+    assert entry["index_digest"] == ENTRY["index"]
+
+
+def test_an_image_that_is_not_locked_is_told_the_command(service):
+    (found,) = wrong(services={"chat": service(image="vllm/vllm-openai:v0.32.0")}, lock=LOCK)
+    assert (found.service, found.key, found.next) == ("chat", "image", "ansible-playbook gpuhosts.vllm.lock")
+    assert IMAGE in found.allowed
+    judge(Asked({"chat": service(image="vllm/vllm-openai:v0.32.0")}, lock=LOCK, require_lock=False))
+    judge(Asked({"chat": service(image="vllm/vllm-openai:v0.32.0", state="absent")}, lock=LOCK))
+
+
+def test_a_missing_lock_is_said_beside_other_faults(service):
+    found = wrong(services={"chat": service(port="x")}, defaults={"state": "stopped"}, lock=None)
+    assert [problem.key for problem in found] == ["port", "image"]
+
+
+def test_a_wrong_digest_in_the_lock_is_said(service):
+    entry = {**ENTRY, "index": "sha256:123"}
+    (found,) = wrong(services={"chat": service()}, lock={"schema": 1, "images": {IMAGE: entry}})
+    assert found.service == "vllm.lock.yml"
+    assert "is not a digest" in found.value
+
+
+def test_a_lock_file_that_cannot_be_read_is_said(service):
+    (found,) = wrong(services={"chat": service()}, lock_problems=["not YAML"])
+    assert (found.service, found.value) == ("vllm.lock.yml", "not YAML")
+
+
+@pytest.mark.parametrize(
+    ("registry", "key", "nearest"),
+    [
+        ({"miror": "http://hush"}, "miror", "mirror"),
+        ({"password": 12345}, "password", None),
+        ({"insecure": "hush"}, "insecure", None),
+        ([], "(the whole)", None),
+    ],
+)
+def test_the_registry_is_judged_and_never_shown(registry, key, nearest):
+    (found,) = wrong(registry=registry)
+    assert (found.service, found.key, found.nearest) == ("vllm_registry", key, nearest)
+    assert "hush" not in found.line()
+    assert "12345" not in found.line()
+
+
+@pytest.mark.parametrize("endpoint", ["hub.example", "ftp://x", "http://", 5, "http://me:hush@hub", "http://[", ""])
+def test_the_endpoint_is_an_address_without_a_login(endpoint):
+    (found,) = wrong(hf_endpoint=endpoint)
+    assert "hush" not in found.line()
+    judge(Asked(hf_endpoint="http://10.212.0.4:8080"))
+
+
+def test_what_deserves_a_warning_is_a_note(service):
+    (note,) = judge(Asked({"chat": service(config={"max-modle-len": 1})}, require_lock=False)).notes
+    assert (note.id, note.severity) == ("unknown_option", "warning")
+
+
+def test_the_worst_comes_first(service):
+    services = {
+        "a": service(bind="0.0.0.0", zz=1),
+        "b": service(port=1),
+        "c": service(port=1),
+    }
+    found = wrong(services=services, lock=LOCK)
+    assert [problem.key for problem in found] == ["bind", "port", "gpus", "zz"]
