@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from ..health.answer import Answer
 
-__all__ = ["Answer", "Requester", "request"]
+__all__ = ["Answer", "Requester", "is_url", "request"]
 
 Requester = Callable[..., Answer]
 _PIECE = 65536
@@ -73,6 +73,11 @@ def request(  # noqa: PLR0913 - each is a part of one HTTP request
         return exchange.failure(error)
     finally:
         exchange.close()
+
+
+def is_url(url: str) -> bool:
+    """Whether a request can go there: http or https, a host, no user and password."""
+    return _place(url) is not None
 
 
 def _place(url: str) -> _Place | None:

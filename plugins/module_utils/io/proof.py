@@ -14,11 +14,12 @@ from ..health.evidence import HostEvidence, Identity, WayBack
 from ..release.paths import CACHE_ROOT, LABEL_SERVICE, Paths
 from ..release.record import RecordError, ReleaseRecord
 from ..startup.parse import StartupReport, startup_from_dict
-from . import containers, docker, models, ports, starts, systemd
+from . import containers, models, ports, starts, systemd
 from .commands import Runner, run
 from .files import link_name
 from .releases import read_record
 
+_ASK = 30.0
 _RUN_FILES = ("run", "args", "entry")
 
 
@@ -65,8 +66,8 @@ def _port_holder(paths: Paths, runner: Runner) -> str | None:
     if record is None:
         return None
     port = record.content["port"]
-    published = docker.engine_info(runner=runner).published
-    name = next((each.container for each in published if each.port == port), None)
+    argv = ["docker", "ps", "--filter", f"publish={port}", "--format", "{{.Names}}"]
+    name = next(iter(runner(argv, timeout=_ASK).out.split()), None)
     if name is not None:
         return name
     return next((each.container or each.process for each in ports.listeners() if each.port == port), None)

@@ -1,0 +1,78 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The log of one start: the one that was kept, or what its container has said so far. No decisions.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..release.paths import Paths
+from ..release.redact import Redactor
+from ..startup.lines import redact
+from ..startup.parse import StartupReport, parse_startup_log
+from . import containers, starts
+from .expected import NotHere, secrets_of
+
+_LONGEST_LINE = 4096
+
+
+@dataclass(frozen=True)
+class StartLog:
+    """One start: what is known of it, what its log says, and the end of the log."""
+
+    known: dict[str, Any]
+    report: StartupReport
+    log: tuple[str, ...]
+    log_lines: int
+
+
+def read_start(paths: Paths, start: str, max_lines: int) -> StartLog:
+    """Read a start by its number or as ``latest``; NotHere when it is not kept on this host."""
+    seq = _number(paths, start)
+    known = starts.read(paths, seq)
+    tail = _Tail(max_lines)
+    report = parse_startup_log(tail.watch(_lines(paths, seq, known)))
+    return StartLog({"seq": seq, **known}, report, tuple(tail.kept), tail.count)
+
+
+def _number(paths: Paths, start: str) -> int:
+    known = starts.numbers(paths)
+    if not known:
+        raise NotHere(f"{paths.service} was never started on this host; run the deploy playbook")
+    if start == "latest":
+        return known[-1]
+    if not start.isdecimal() or int(start) not in known:
+        raise NotHere(f"{paths.service} has no start {start!r}; kept are {known[0]} to {known[-1]}, or say latest")
+    return int(start)
+
+
+def _lines(paths: Paths, seq: int, known: dict[str, Any]) -> Iterator[str]:
+    """The kept log without secrets, else the container's, from which they are taken here."""
+    path = paths.start(seq) / "log"
+    if path.is_file():
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            yield from stream
+    elif known.get("container_id"):
+        redactor = Redactor(secrets_of(paths))
+        for line in containers.log_lines(str(known["container_id"])):
+            yield redactor.line(line)
+
+
+class _Tail:
+    """Pass lines on, count them, and keep the last ones."""
+
+    def __init__(self, size: int) -> None:
+        self.kept: deque[str] = deque(maxlen=size)
+        self.count = 0
+
+    def watch(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            self.count += 1
+            self.kept.append(redact(line.rstrip("\r\n")[:_LONGEST_LINE]))
+            yield line
