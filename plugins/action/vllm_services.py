@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.judge import Asked, judge
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.problems import ServicesError, describe
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.lock_file import lock_path, read_lock_file
 
+OFF = ("false", "no", "off", "0")
 JUDGED = ("services", "defaults", "secrets", "registry", "hf_endpoint")
 
 
@@ -35,7 +35,7 @@ class ActionModule(ActionBase):
             **{name: args.get(name) for name in JUDGED},
             lock=lock,
             lock_name=str(path),
-            require_lock=boolean(args.get("require_lock", True), strict=False),
+            require_lock=str(args.get("require_lock", True)).lower() not in OFF,
             lock_problems=lock_problems,
         )
         try:
