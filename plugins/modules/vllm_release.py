@@ -74,7 +74,6 @@ options:
     type: list
     elements: str
     default: []
-    no_log: false
   retry:
     description: Whether to start a release again that failed on this host and was taken back.
     type: bool

@@ -56,7 +56,7 @@ class PlanEntry:
 def plan_service(wanted: Mapping[str, Any], state: ServiceState, *, retry: bool = False) -> PlanEntry:
     """Plan one service of the inventory against what its host has; ``retry`` forgives a release that went back."""
     desired = wanted["state"]
-    release = None if desired == "absent" else wanted["release"]["id"]
+    release = None if desired == "absent" else (wanted.get("release") or {}).get("id")
     rules = [_unreadable, _busy, _frozen, *{"started": _STARTED, "stopped": _STOPPED, "absent": _ABSENT}[desired]]
     entry = next(filter(None, (rule(release, state) for rule in rules if not (retry and rule is _failed_first))))
     return _with_facts(entry, release, wanted, state)

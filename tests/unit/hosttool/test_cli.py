@@ -1,0 +1,134 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The program: its verbs, its words for people, and the zip that it travels in."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import cli
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.zipapp import (
+    build,
+    collection_sources,
+    collection_version,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def tool(paths, monkeypatch, capsys):
+    """Run the program on the folder that stands for a host."""
+    monkeypatch.setenv("VLLM_HOST_ROOT", paths.root)
+
+    def run(*words):
+        code = cli.main(list(words))
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_help_and_wrong_words(tool):
+    code, out, _err = tool("--help")
+    assert code == 0 and all(f"  {verb} " in out for verb in cli.VERBS)
+    assert tool()[0] == 2
+    assert "usage:" in tool("launch")[2]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in cli.VERBS if verb != "health"])
+def test_every_verb_explains_itself_and_takes_no_path_for_a_name(tool, verb):
+    with pytest.raises(SystemExit) as ended:
+        tool(verb, "--help")
+    assert ended.value.code == 0
+    code, _out, err = tool(verb, "../etc")
+    assert code == 1 and "'../etc' is no name of a service" in err
+
+
+def test_a_bug_is_one_line(tool, monkeypatch):
+    def broken(_words):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(cli, "_load", lambda _verb: broken)
+    assert tool("status", "chat") == (1, "", "vllm-host status: unexpected ZeroDivisionError: oops\n")
+
+
+def test_as_vllm_health_it_is_that_verb(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/usr/local/bin/vllm-health", "--help"])
+    assert cli.main() == 0
+    assert "usage: vllm-health" in capsys.readouterr().out
+
+
+def test_status_of_a_service_that_does_not_run(tool, paths, record):
+    code, out, _err = tool("status", "chat")
+    assert code == 1 and f"current    {record.id}" in out
+    data = json.loads(tool("status", "chat", "--json")[1])
+    assert data["current"] == record.id and data["last_run"] is None
+
+
+def test_show_and_startup_log(tool, paths, record):
+    assert json.loads(tool("show", "chat")[1])["id"] == record.id
+    assert json.loads(tool("show", "chat", "journal")[1]) == []
+    code, _out, err = tool("startup-log", "chat")
+    assert (code, err) == (1, "vllm-host startup-log: chat was never started here\n")
+    seq = starts.begin(paths, {})
+    (paths.start(seq) / "startup.json").write_text('{"kv_cache_tokens": [10]}')
+    (paths.start(seq) / "log").write_text("ready\n")
+    assert json.loads(tool("startup-log", "chat")[1]) == {"start": 1, "kv_cache_tokens": [10]}
+    assert tool("startup-log", "chat", "--log", "--start", "1")[1] == "ready\n"
+    assert "has no start 7; kept are 1 to 1" in tool("startup-log", "chat", "--start", "7")[2]
+
+
+def test_run_without_a_run(tool):
+    assert tool("run", "chat") == (0, "chat: no run is open\n", "")
+
+
+@pytest.fixture(scope="module")
+def built():
+    return build(collection_sources(ROOT), collection_version(ROOT))
+
+
+def test_the_same_sources_make_the_same_bytes(built):
+    sources = collection_sources(ROOT)
+    assert build(dict(reversed(sources.items())), collection_version(ROOT)).data == built.data
+    other = build({**sources, "findings.py": b"# changed\n"}, collection_version(ROOT))
+    assert other.digest != built.digest and other.name != built.name
+    assert built.name == f"vllm-host-{collection_version(ROOT)}-{built.digest[:12]}.pyz"
+
+
+def test_the_zip_has_folders_in_front_of_their_files_and_one_time(built):
+    names = zipfile.ZipFile(io.BytesIO(built.data)).namelist()
+    assert names == sorted(names)
+    assert "ansible_collections/gpuhosts/vllm/plugins/module_utils/hosttool/" in names
+    assert {info.date_time for info in zipfile.ZipFile(io.BytesIO(built.data)).infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_the_program_checks_itself_also_through_a_link(built, tmp_path):
+    program = tmp_path / built.name
+    program.write_bytes(built.data)
+    link = tmp_path / "vllm-host"
+    link.symlink_to(built.name)
+    for path in (program, link):
+        done = subprocess.run(
+            [sys.executable, "-I", str(path), "--self-check"], capture_output=True, text=True, cwd="/", check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"vllm-host {collection_version(ROOT)} " in done.stdout
+
+
+def test_a_broken_program_does_not_pass_its_check(tmp_path):
+    sources = {**collection_sources(ROOT), "release/machine.py": b"import nothing_of_the_kind\n"}
+    program = tmp_path / "broken.pyz"
+    program.write_bytes(build(sources, "0").data)
+    done = subprocess.run(
+        [sys.executable, "-I", str(program), "--self-check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0

@@ -1,0 +1,140 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""before-start, stop-engine and after-stop: no orphan, no lost reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import stop
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
+
+LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
+
+
+@pytest.fixture
+def invocation(monkeypatch):
+    def said(name):
+        monkeypatch.setenv("INVOCATION_ID", name)
+        return {"INVOCATION_ID": name, "SERVICE_RESULT": "exit-code", "EXIT_CODE": "exited", "EXIT_STATUS": "1"}
+
+    return said
+
+
+def test_a_new_start_has_a_number_a_boot_and_caches(paths, record, docker, invocation):
+    invocation("i1")
+    paths.cid.write_text("old")
+    assert prepare(paths) == 1
+    state = starts.read(paths, 1)
+    assert (state["release"], state["invocation_id"]) == (record.id, "i1")
+    assert state["boot"]["marker"] and state["boot"]["id"]
+    assert paths.compile_cache(record.host.image_id, record.host.uid).is_dir()
+    assert not paths.cid.exists()
+    invocation("i2")
+    assert prepare(paths) == 2
+    assert starts.read(paths, 2)["boot"] == state["boot"]
+
+
+def test_what_a_power_cut_left_is_kept_as_evidence_and_removed(paths, docker, invocation, secrets):
+    invocation("i1")
+    prepare(paths)
+    starts.update(paths, 1, {"container_id": "c1"})
+    docker.make("c1", LOG, Status="exited", ExitCode=255)
+    invocation("i2")
+    prepare(paths)
+    assert docker.left == []
+    assert starts.read(paths, 1)["exit_code"] == 255
+    assert (paths.start(1) / "log").read_text().count("[secret HF_TOKEN]") == 2
+
+
+def test_an_orphan_that_runs_is_ended_first(paths, docker, invocation):
+    docker.make("c9")
+    invocation("i1")
+    prepare(paths)
+    assert docker.asked("stop") == ["stop -t 5 c9"]
+    assert docker.left == []
+
+
+def test_a_stranger_with_our_name_is_not_touched(paths, docker, invocation):
+    invocation("i1")
+    docker.make("vllm-chat")
+    path = docker.folder / "vllm-chat.json"
+    path.write_text(path.read_text().replace("io.gpuhosts.vllm.service", "other"))
+    with pytest.raises(ToolError, match="is not of this service"):
+        prepare(paths)
+    assert docker.left == ["vllm-chat"]
+
+
+def test_docker_down_is_said(paths, docker, invocation):
+    invocation("i1")
+    (docker.folder / "down").touch()
+    with pytest.raises(ToolError, match="Docker does not answer"):
+        prepare(paths)
+    assert starts.numbers(paths) == []
+
+
+def test_without_a_release_there_is_no_start(paths, docker):
+    paths.current.unlink()
+    with pytest.raises(ToolError, match="has no current release"):
+        prepare(paths)
+
+
+def test_an_ending_is_kept_and_nothing_is_left(paths, docker, invocation, secrets):
+    environ = invocation("i1")
+    prepare(paths)
+    docker.make("c1", LOG, Status="exited", ExitCode=1, OOMKilled=True)
+    paths.cid.write_text("c1")
+    assert finish(paths, environ=environ)
+    state = starts.read(paths, 1)
+    assert (state["exit_code"], state["oom_killed"], state["service_result"]) == (1, True, "exit-code")
+    assert state["first_error"] == "ValueError: [secret HF_TOKEN] is no model"
+    assert docker.left == [] and not paths.cid.exists()
+    kept = [path.read_text() for path in paths.start(1).iterdir()]
+    assert len(kept) == 3 and not [text for text in kept if secrets in text]
+    assert json.loads((paths.start(1) / "startup.json").read_text())["first_error_line"]
+
+
+@pytest.mark.parametrize(("ready", "grace"), [(True, 7), (False, 5)])
+def test_an_engine_that_outlived_its_client_is_ended_with_its_grace(paths, docker, invocation, ready, grace):
+    environ = invocation("i1")
+    prepare(paths)
+    starts.update(paths, 1, {"container_id": "c1", "ready": ready})
+    docker.make("c1", LOG)
+    assert finish(paths, environ=environ)
+    assert docker.asked("stop") == [f"stop -t {grace} c1"]
+    assert docker.left == []
+
+
+def test_docker_down_at_the_end_is_noted_and_made_good_by_the_next_start(paths, docker, invocation):
+    environ = invocation("i1")
+    prepare(paths)
+    starts.update(paths, 1, {"container_id": "c1"})
+    docker.make("c1", LOG, Status="exited", ExitCode=9)
+    (docker.folder / "down").touch()
+    assert not finish(paths, environ=environ)
+    assert "Docker did not answer" in starts.read(paths, 1)["evidence_error"]
+    (docker.folder / "down").unlink()
+    invocation("i2")
+    prepare(paths)
+    assert starts.read(paths, 1)["exit_code"] == 9
+
+
+def test_a_start_that_never_got_a_number_takes_no_other_s_evidence(paths, docker, invocation):
+    environ = invocation("i1")
+    prepare(paths)
+    finish(paths, environ=environ)
+    ended = starts.read(paths, 1)
+    assert finish(paths, environ=invocation("i2"))
+    assert starts.read(paths, 1) == ended
+
+
+def test_a_served_engine_gets_the_grace_of_its_release(paths, docker):
+    docker.make("c1")
+    docker.make("c2", Status="exited")
+    stop(paths)
+    assert docker.asked("stop") == ["stop -t 7 c1"]

@@ -1,0 +1,59 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Logs that are bounded and hold no secret."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.bounded import HeadTail
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.redact import Redactor
+
+LINES = st.lists(st.text(alphabet="abc ", max_size=12), max_size=60)
+
+
+@given(lines=LINES)
+def test_a_short_log_is_kept_whole(lines):
+    kept = HeadTail(1000, 1000)
+    for line in lines:
+        kept.add(line)
+    assert kept.text() == "".join(f"{line}\n" for line in lines)
+    assert kept.left_out == 0
+
+
+@given(lines=LINES, head=st.integers(1, 60), tail=st.integers(1, 60))
+def test_a_long_log_keeps_its_beginning_and_its_end(lines, head, tail):
+    kept = HeadTail(head, tail)
+    for line in lines:
+        kept.add(line)
+    text = kept.text()
+    if not kept.left_out:
+        return
+    first, _gap, last = text.partition(f"[... {kept.left_out} lines left out ...]\n")
+    assert len(first) <= head and len(last) <= tail
+    assert "".join(f"{line}\n" for line in lines).startswith(first)
+    assert first.count("\n") + kept.left_out + last.count("\n") == len(lines)
+    assert not last or lines[-1][: tail - 1] == last.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["s3cr3t w0rd", "a=s3cr3t w0rd;", '{"k": "s3cr3t w0rd"}', "GET /?k=s3cr3t%20w0rd", "s3cr3t w0rds3cr3t w0rd"],
+)
+def test_a_secret_is_taken_out_of_every_spelling(printed):
+    said = Redactor({"KEY": "s3cr3t w0rd"}).line(printed)
+    assert "s3cr3t" not in said and "[secret KEY]" in said
+
+
+def test_escaped_and_many_line_secrets():
+    redactor = Redactor({"PEM": "-----BEGIN\nabcdefgh\n-----END", "Q": 'quo"te\\d'})
+    assert redactor.line("line abcdefgh") == "line [secret PEM]"
+    assert "abcdefgh" not in redactor.line('"-----BEGIN\\nabcdefgh\\n-----END"')
+    assert redactor.line('{"v": "quo\\"te\\\\d"}') == '{"v": "[secret Q]"}'
+
+
+def test_the_longer_secret_wins_and_words_too_short_to_hide_stay():
+    redactor = Redactor({"SHORT": "abcd", "LONG": "abcdefgh", "TINY": "on"})
+    assert redactor.line("abcdefgh abcd turned on") == "[secret LONG] [secret SHORT] turned on"
