@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the lab's model: a Llama of two layers with seeded weights and a byte-level BPE of 512 entries.
 
-Runs inside the engine's image (it needs torch, transformers and tokenizers): make_model.py FOLDER. It says nonsense, and
-that is enough to prove that tokens are generated. Nothing is downloaded.
+Runs inside the engine's image (it needs torch, transformers and tokenizers): make_model.py FOLDER. It says
+nonsense, and that is enough to prove that tokens are generated. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from pathlib import Path
 
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM
+
 SEED = 20260101
+RECIPE = "recipe.sha256"  # the lab looks for it: the hash of this program
 VOCABULARY = 512
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
@@ -26,8 +32,6 @@ TEXT = (
 
 
 def tokenizer(folder: Path) -> None:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -49,17 +53,14 @@ def tokenizer(folder: Path) -> None:
 
 
 def weights(folder: Path) -> None:
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-
     torch.manual_seed(SEED)
     config = LlamaConfig(
         vocab_size=VOCABULARY,
-        hidden_size=64,
-        intermediate_size=128,
+        hidden_size=128,  # heads of 64: the CPU build has no attention kernel for smaller ones than 32
+        intermediate_size=256,
         num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
         max_position_embeddings=4096,
         bos_token_id=0,
         eos_token_id=1,
@@ -70,9 +71,13 @@ def weights(folder: Path) -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    if not (folder / "config.json").exists():
+    recipe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    if not (folder / RECIPE).exists() or (folder / RECIPE).read_text(encoding="ascii") != recipe:
+        for old in folder.iterdir():
+            old.unlink()
         tokenizer(folder)
         weights(folder)
+        (folder / RECIPE).write_text(recipe, encoding="ascii")
     for path in folder.iterdir():
         path.chmod(0o644)
 

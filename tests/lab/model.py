@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,20 +16,33 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 MAKER = Path(__file__).with_name("make_model.py")
-# What a start of the engine imports; each import leaves its byte code beside the source.
-WARM_UP = """
+RECIPE = "recipe.sha256"  # make_model.py writes it beside the model: the hash of that program
+# What a start of the engine imports; each import leaves its byte code beside the source. Without it every start, which
+# is a new container, would compile it again. Small packages are compiled whole: importing all their parts takes longer.
+SCRIPT = """
+import compileall, runpy, sys
+sys.argv = ["make_model.py", "/model"]
+runpy.run_path("/make_model.py", run_name="__main__")
 import vllm.entrypoints.cli.main, vllm.entrypoints.cli.serve, vllm.entrypoints.openai.api_server
 import vllm.v1.engine.async_llm, vllm.v1.engine.core, vllm.v1.worker.cpu_worker, vllm.v1.executor.multiproc_executor
 import vllm.model_executor.models.registry, vllm.model_executor.models.llama, transformers.models.llama.modeling_llama
 import torch._inductor.compile_fx, torch._dynamo
+small = "uvicorn websockets loguru httptools jmespath compressed_tensors pydantic fastapi starlette prometheus_client"
+for name in (*small.split(), "prometheus_fastapi_instrumentator", "model_hosting_container_standards", "sympy"):
+    compileall.compile_dir(f"/shared/{name}", quiet=2)
+compileall.compile_dir("/own/vllm", quiet=2)
 """
+
+
+def recipe() -> str:
+    """What the model is made by, as a hash."""
+    return hashlib.sha256(MAKER.read_bytes()).hexdigest()
 
 
 def make(client: docker.DockerClient, image: str, shared: Path, own: Path) -> None:
     """Make the model when it is missing, and import the engine that lies in these two folders."""
     target = state.model_folder()
     target.mkdir(parents=True, exist_ok=True)
-    script = f"import runpy, sys; sys.argv = ['make_model.py', '/model']\nrunpy.run_path('/make_model.py', run_name='__main__')\n{WARM_UP}"
     mounts = {
         str(shared): {"bind": "/shared", "mode": "rw"},
         str(own): {"bind": "/own", "mode": "rw"},
@@ -38,7 +52,7 @@ def make(client: docker.DockerClient, image: str, shared: Path, own: Path) -> No
     try:
         client.containers.run(
             image,
-            ["python3", "-c", script],
+            ["python3", "-c", SCRIPT],
             volumes=mounts,
             environment={"PYTHONPATH": "/own:/shared", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"},
             labels={names.LABEL: "1"},
@@ -53,14 +67,18 @@ def make(client: docker.DockerClient, image: str, shared: Path, own: Path) -> No
 
 
 def files() -> dict[str, tuple[int, bytes]]:
-    """The model as it lies on a host."""
+    """The model as it lies on a host; nothing when it is not there, or was made by another recipe."""
+    made_by = state.model_folder() / RECIPE
+    if not made_by.exists() or made_by.read_text(encoding="ascii") != recipe():
+        return {}
     found = sorted(path for path in state.model_folder().glob("*") if path.is_file())
     return {f"{names.MODEL_PATH}/{path.name}": (0o644, path.read_bytes()) for path in found}
 
 
 def place(container: Container, name: str) -> None:
     """Put the model on a host that lacks it, and into what `reset` restores."""
-    if container.exec_run(["test", "-e", f"/usr/local/lab{names.MODEL_PATH}/config.json"]).exit_code == 0:
+    there = container.exec_run(["cat", f"/usr/local/lab{names.MODEL_PATH}/{RECIPE}"])
+    if there.exit_code == 0 and there.output.decode("ascii", "replace") == recipe():
         return
     found = files()
     if not found:
