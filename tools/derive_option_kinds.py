@@ -18,6 +18,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 
 SOURCES = re.compile(r"[^/]+/vllm/(config/.*|config|engine/arg_utils|entrypoints/(?:\w+/cli_args|cli/serve))\.py$")
 ENGINE, FRONTEND, SERVE = "engine/arg_utils.py", "cli_args.py", "cli/serve.py"
@@ -243,7 +244,8 @@ def main(folder: str) -> int:
     """Print the YAML for every ``vllm-*.tar.gz`` of a folder."""
     archives = sorted(Path(folder).glob("vllm-*.tar.gz"), key=release_key)
     table = {archive.name[5:-7]: options(sources(archive)) for archive in archives}
-    print(HEAD + f"releases: [{', '.join(table)}]\noptions:")
+    releases = fill(", ".join(table), 114, initial_indent="    ", subsequent_indent="    ")
+    print(f"{HEAD}releases:\n  [\n{releases}\n  ]\noptions:")
     for name in sorted({name for found in table.values() for name in found}):
         print(f"  {name}:")
         print("\n".join("  " + line for line in spans(table, name)))

@@ -1,4 +1,4 @@
-"""One service's life on one host, in order, with the stand-in engine: bare, deployed, drifted, stopped, started, removed.
+"""One service's life on one host, in order, with the stand-in engine: bare, deployed, drifted, stopped, started, gone.
 
 Each test goes on from where the one before it ended; the module's fixture begins with an empty host.
 """

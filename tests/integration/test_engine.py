@@ -1,4 +1,4 @@
-"""The real engine, CPU build of vLLM: what the inventory says is what it got, and caches make the second start quicker."""
+"""The real engine, CPU build of vLLM: what the inventory says is what it got, and caches make a start quicker."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def test_a_report_without_errors_says_so_first():
     assert text.splitlines()[0] == "Verification: 1 service on 1 host, no error."
     assert "gpu1  chat  vllm/vllm-openai:v0.32.0  rel-0123456789ab" in text
     assert (
-        "KV cache 131,072 tokens; 64.00 requests of 2,048 tokens at once; started in 41.2 s; generated 8 tokens in 0.50 s"
-        in text
+        "KV cache 131,072 tokens; 64.00 requests of 2,048 tokens at once; started in 41.2 s; "
+        "generated 8 tokens in 0.50 s" in text
     )
     assert "ok    answers 200 on /health" in text
     assert "first start: has never run here (no downtime)" in text
