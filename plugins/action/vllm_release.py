@@ -6,11 +6,20 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import pwd
 from typing import Any
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import follow
+
+
+def who() -> str:
+    """Name who sits at the controller: the one behind sudo, if there is one, and the machine."""
+    user = os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+    return f"{user}@{platform.node()}"
 
 
 class ActionModule(ActionBase):
@@ -25,7 +34,7 @@ class ActionModule(ActionBase):
 
         def run_module(more: dict[str, Any]) -> dict[str, Any]:
             # The call that opens the run ends at once: from then on a cut connection finds the run by its id.
-            arguments = {**self._task.args, **(more or {"wait": 0})}
+            arguments = {**self._task.args, "by": self._task.args.get("by") or who(), **(more or {"wait": 0})}
             done = self._execute_module(
                 module_name="gpuhosts.vllm.vllm_release", module_args=arguments, task_vars=task_vars
             )

@@ -46,7 +46,9 @@ _ERROR = re.compile(
     r"^(?:Killed|Segmentation fault)\b"
 )
 # A traceback's frame and the words around it say nothing by themselves.
-_FRAME = re.compile(r"\] (?:\s|Traceback|$)|failed to start\.|Traceback \(most recent call last\)")
+_FRAME = re.compile(r"\] (?:\s|Traceback|$)|failed to start\.|hit an exception\.$|Traceback \(most recent call last\)")
+# A warning that speaks of an error is still a warning.
+_NO_ERROR = re.compile(r"\b(?:DEBUG|INFO|WARNING) \d\d-\d\d \d\d:\d\d:\d\d")
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class _Reader:
 
     def note_error(self, line: str) -> None:
         """Keep the first line that names an error."""
-        if not _FRAME.search(line):
+        if not _FRAME.search(line) and not _NO_ERROR.search(line):
             self.error = redact(line.strip())[:_MAX_ERROR]
 
     def report(self) -> StartupReport:
