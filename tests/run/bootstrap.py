@@ -59,11 +59,19 @@ def version_of(python: Path | str, needs: str = "sys") -> tuple[int, int] | None
     return int(major), int(minor)
 
 
+def path_without_environments() -> str:
+    """Give PATH without this project's environments and without an active one: a new one must not hang on them."""
+    active = os.environ.get("VIRTUAL_ENV")
+    ours = [str(BUILD), *([active] if active else [])]
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(entry for entry in entries if not entry.startswith(tuple(ours)))
+
+
 def find_python(version: str, needs: str = "venv, ensurepip") -> Path | None:
     """Find a Python of this version (`3.12`) that works, on PATH or below pyenv."""
     wanted = tuple(int(part) for part in version.split("."))
     names = [f"python{version}", "python3", f"/usr/bin/python{version}", "/usr/bin/python3"]
-    places = [shutil.which(name) for name in names]
+    places = [shutil.which(name, path=path_without_environments()) for name in names]
     places += [str(folder / f"python{version}") for folder in pyenv_folders()]
     for place in places:
         if place and version_of(place, needs) == wanted:
