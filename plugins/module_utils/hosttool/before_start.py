@@ -32,16 +32,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
-    """Leave no container and no cid file, make the caches, open the folder of the new start; gives its number."""
+    """Open the folder of the new start, leave no container and no cid file, make the caches; gives its number."""
     record = current_record(paths)
     make_folder(paths.volatile)
-    try:
-        clear(paths, runner=runner)
-    except containers.DockerError as error:
-        raise ToolError(f"{paths.service}: Docker does not answer: {error}; see systemctl status docker") from error
-    remove(paths.cid)
-    make_caches(paths, record)
-    return starts.begin(
+    seq = starts.begin(
         paths,
         {
             "release": link_name(paths.current),
@@ -52,17 +46,32 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
             "begun_monotonic": clock.monotonic(),
         },
     )
+    try:
+        clear(paths, runner=runner)
+        check_name(paths, runner=runner)
+    except (containers.DockerError, ToolError) as error:
+        down = isinstance(error, containers.DockerError)
+        reason = f"Docker does not answer: {error}; see systemctl status docker" if down else str(error)
+        starts.update(paths, seq, {"ready": False, "verdict": "not_begun", "reason": reason})
+        raise ToolError(f"{paths.service}: {reason}") from error
+    remove(paths.cid)
+    make_caches(paths, record)
+    return seq
 
 
 def clear(paths: Paths, *, runner: Runner = run) -> None:
-    """Remove what an earlier start left; ToolError when a container of somebody else has our name."""
+    """End and remove what an earlier start left, and keep what it said."""
     for state in engine.own_containers(paths, runner=runner):
         ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
         engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
+
+
+def check_name(paths: Paths, *, runner: Runner = run) -> None:
+    """ToolError when a container of somebody else has our name."""
     other = containers.inspect(paths.container, runner=runner)
     if other is not None and other.labels.get(LABEL_SERVICE) != paths.service:
         raise ToolError(
-            f"{paths.service}: a container named {paths.container} is not of this service (image {other.image[:19]}); "
+            f"a container named {paths.container} is not of this service (image {other.image[:19]}); "
             f"remove or rename it: docker rename {paths.container} NAME"
         )
 

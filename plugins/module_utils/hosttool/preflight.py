@@ -15,7 +15,8 @@ from ..release.paths import LABEL_PROBE, LABEL_SERVICE
 from ..release.record import ReleaseRecord
 from ..release.runfile import probe_command
 from ..release.states import STARTING_KINDS
-from .before_start import make_caches
+from .before_start import check_name, make_caches
+from .errors import ToolError
 from .steps import Context, Outcome, StepFailed
 
 
@@ -27,10 +28,13 @@ def preflight(context: Context) -> Outcome:
     _check_unit(context)
     try:
         _check_image(context, record)
+        check_name(context.paths, runner=context.runner)
         _check_port(context, record)
         _check_container(context, record)
     except containers.DockerError as error:
         raise StepFailed(f"Docker does not answer: {error}; see systemctl status docker") from error
+    except ToolError as error:
+        raise StepFailed(str(error)) from error
     return Outcome("image, unit, port and devices are there")
 
 
