@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 
 import docker
@@ -75,11 +77,25 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def again_as_root() -> None:
+    """debootstrap and the Docker socket need root. State and pip's settings stay the caller's."""
+    if os.geteuid() == 0:
+        return
+    if shutil.which("sudo") is None:
+        message = "the lab needs root and there is no sudo; run this as root, or: apt-get install sudo"
+        raise LabError(message)
+    state.folder()
+    command = [*("sudo", "-E", f"GPUHOSTS_LAB_HOME={state.home()}", sys.executable, "-m", "tests.lab"), *sys.argv[1:]]
+    os.execvp(command[0], command)
+
+
 def main() -> int:
     given = parser().parse_args()
     try:
+        again_as_root()
         with state.only_one():
             given.do(given)
+        state.give_back()
     except LabError as error:
         sys.stderr.write(f"lab: {error}\n")
         return 1

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 import tarfile
 import time
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from .debian import Source
 
 BOOT_SECONDS = 90.0
+_UP = ("running", "degraded", "starting")
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ def ensure(client: docker.DockerClient, place: Place, image: str) -> None:
         say(f"host {place.name}: its image changed, making it anew")
         found.remove(force=True)
         found = None
-    if found is not None and found.status == "running" and _state(found) == "running":
-        return
+    if found is not None and found.status == "running" and _state(found) in _UP:
+        return  # a deployed service that starts or failed is the business of whoever deployed it
     with step(f"host {place.name} ({place.kind}, {place.address})"):
         if found is None:
             if place.kind == DEBIAN_13_BARE:
@@ -207,6 +207,17 @@ def wait_running(container: Container, name: str) -> None:
     raise LabError(message)
 
 
+def wait_reachable(container: Container, name: str) -> None:
+    """Wait until a host that has booted before lets one in; its services may still be starting, or have failed."""
+    deadline = time.monotonic() + BOOT_SECONDS
+    while time.monotonic() < deadline:
+        if container.exec_run(["systemctl", "is-active", "--quiet", "ssh.service"]).exit_code == 0:
+            return
+        time.sleep(0.2)
+    message = f"host {name} has no sshd {BOOT_SECONDS:.0f} s after its boot; see: docker logs {container.name}"
+    raise LabError(message)
+
+
 def up(client: docker.DockerClient, wanted: tuple[Place, ...], source: Source) -> None:
     """All these hosts, running; made and booted two at a time."""
     network(client)
@@ -228,7 +239,7 @@ def reboot(name: str) -> None:
     """An orderly reboot: units stop, /run is emptied. Boot id and uptime stay the outer kernel's."""
     container = running(engine.client(), name)
     container.restart(timeout=120)
-    wait_running(container, name)
+    wait_reachable(container, name)
 
 
 def power_cut(name: str) -> None:
@@ -237,7 +248,7 @@ def power_cut(name: str) -> None:
     container.kill(signal="SIGKILL")
     container.wait(timeout=60)
     container.start()
-    wait_running(container, name)
+    wait_reachable(container, name)
 
 
 def extras(client: docker.DockerClient) -> tuple[Place, ...]:
@@ -265,9 +276,3 @@ def new(client: docker.DockerClient, name: str, kind: str, source: Source) -> Pl
         place = Place(name, address, kind)
     up(client, (place,), source)
     return place
-
-
-def daemon_json(text: str) -> dict[str, object]:
-    """A daemon.json as data; an empty file counts as an empty one."""
-    loaded = json.loads(text or "{}")
-    return loaded if isinstance(loaded, dict) else {}

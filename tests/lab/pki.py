@@ -45,8 +45,12 @@ def _make(where: Path) -> None:
         *("-out", str(where / "server.csr")),
     ]
     run(request, what="asking for the private registry's certificate")
-    alternatives = f"extendedKeyUsage=serverAuth\nkeyUsage=critical,digitalSignature\nsubjectAltName=IP:{names.PRIVATE.address},IP:127.0.0.1,DNS:private,DNS:{names.PRIVATE.container}\n"
-    (where / "server.ext").write_text(alternatives, encoding="ascii")
+    extensions = (
+        "extendedKeyUsage=serverAuth",
+        "keyUsage=critical,digitalSignature",
+        f"subjectAltName=IP:{names.PRIVATE.address},IP:127.0.0.1,DNS:private,DNS:{names.PRIVATE.container}",
+    )
+    (where / "server.ext").write_text("\n".join(extensions) + "\n", encoding="ascii")
     sign = [
         *("openssl", "x509", "-req", "-in", str(where / "server.csr"), "-CA", str(ca_file())),
         *("-CAkey", str(where / "ca.key"), "-CAcreateserial", "-days", DAYS),

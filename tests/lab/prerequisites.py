@@ -85,7 +85,9 @@ def why_not_here() -> str | None:
     except OSError:
         text = ""
     if not distribution(text) & set(SUPPORTED) or shutil.which("apt-get") is None:
-        return "this machine is neither Debian nor Ubuntu; install the packages above by its own means, then run this again."
+        return (
+            "this machine is neither Debian nor Ubuntu; install the packages above in its own way, then run this again."
+        )
     if os.geteuid() != 0 and shutil.which("sudo") is None:
         return "you are not root and there is no sudo; run as root: apt-get install " + " ".join(
             n.package for n in missing()
@@ -122,9 +124,7 @@ def install(wanted: list[Need]) -> int:
     if apt(["-qq", "update"]) != 0:
         say("apt-get update failed; trying with the package lists that are there")
     if apt(["-qq", *arguments]) != 0:
-        say(
-            f"apt-get could not install all of: {' '.join(names)}; see its messages above, mend apt, then run this again."
-        )
+        say(f"apt-get could not install all of: {' '.join(names)}; mend apt (see above), then run this again.")
         return 1
     still = missing()
     if still:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Put images into a registry over its HTTP API: layers go from disk to the registry, with no engine in between.
 
-A push by an engine compresses gigabytes on one core, and makes no image index. This does neither and makes a real index.
+A push by an engine compresses gigabytes on one core, and makes no image index. This sends layers as they
+are, and a real index.
 """
 
 from __future__ import annotations

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
-from . import debian, engine, guest, hosts, names
+from . import debian, engine, hosts, model, names
 from .steps import LabError, say
+
+RESET = Path(__file__).with_name("guest") / "reset.sh"
 
 
 def reset(name: str, *, keep_images: bool = True, keep_caches: bool = False) -> None:
@@ -18,9 +21,10 @@ def reset(name: str, *, keep_images: bool = True, keep_caches: bool = False) -> 
         place = names.Place(name, container.labels[names.LABEL_ADDRESS], names.DEBIAN_13_BARE)
         container.remove(force=True)
         hosts.up(client, (place,), debian.of_this_machine())
+        model.place(hosts.running(client, name), name)
     else:
         words = {"KEEP_IMAGES": "yes" if keep_images else "no", "KEEP_CACHES": "yes" if keep_caches else "no"}
-        code, output = container.exec_run(["/bin/sh", "-c", guest.RESET], environment=words)
+        code, output = container.exec_run(["/bin/sh", "-c", RESET.read_text(encoding="utf-8")], environment=words)
         if code != 0:
             said = " | ".join(output.decode(errors="replace").splitlines()[-3:])
             message = f"host {name} could not be reset ({said}); make it anew with: python -m tests.lab anew {name}"

@@ -51,3 +51,13 @@ def only_one() -> Iterator[None]:
             )
             raise LabError(message) from error
         yield
+
+
+def give_back() -> None:
+    """After sudo: keys and model belong to who called, because Ansible and the tests run as that user."""
+    owner = os.environ.get("SUDO_UID")
+    if os.geteuid() != 0 or owner is None or not home().exists():
+        return
+    group = int(os.environ.get("SUDO_GID", "-1"))
+    for path in (home(), *home().rglob("*")):
+        os.chown(path, int(owner), group, follow_symlinks=False)
