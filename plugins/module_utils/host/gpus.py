@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from ..findings import ERROR, INFO, Finding
 from ..gpu.query import remedy_for
+from ..release.runfile import device_options
 from .facts import GpuHost
 from .wanted import Wanted
 
@@ -41,9 +42,12 @@ def _judge_one(gpu: GpuHost, request: str, service: Wanted, expected: bool) -> I
         said = gpu.error or "no GPU"
         yield Finding("gpu_none", ERROR, subject, f"nvidia-smi says: {said}", observed=said, remedy=remedy_for(said))
     else:
-        yield from _judge_count(gpu, service, subject)
+        counted = list(_judge_count(gpu, service, subject))
+        yield from counted
         if request == "none":
             yield _not_offered(subject, expected)
+        elif request == "cdi" and gpu.cdi_devices and not counted:
+            yield from _judge_cdi(gpu, service, subject)
 
 
 def _judge_count(gpu: GpuHost, service: Wanted, subject: str) -> Iterator[Finding]:
@@ -73,6 +77,22 @@ def _missing(gpu: GpuHost, asked: object) -> list[str]:
     known = {str(each.index) for each in gpu.gpus} | {each.uuid for each in gpu.gpus}
     # An instance of a partitioned GPU is not in this list of GPUs: Docker judges it at the probe.
     return [str(each) for each in asked if str(each) not in known and not str(each).startswith("MIG-")]
+
+
+def _judge_cdi(gpu: GpuHost, service: Wanted, subject: str) -> Iterator[Finding]:
+    """The specification is a file that somebody wrote once: it may be older than the GPUs."""
+    asked = [word for _option, word in device_options(service.gpus, "cdi")]
+    absent = [word for word in asked if word.partition("=")[2] not in gpu.cdi_devices]
+    if absent:
+        yield Finding(
+            "gpu_not_in_cdi",
+            ERROR,
+            subject,
+            f"the CDI specification does not offer {', '.join(absent)}",
+            expected=asked,
+            observed=list(gpu.cdi_devices),
+            remedy="on the host: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        )
 
 
 def _not_offered(subject: str, expected: bool) -> Finding:

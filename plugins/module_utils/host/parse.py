@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import struct
@@ -18,8 +19,8 @@ from .facts import Listener, OperatingSystem, Package
 _LISTEN = "0A"
 _COLUMNS = 10
 _CONTAINER = re.compile(r"docker[-/]([0-9a-f]{64})")
-_CDI_NAME = re.compile(r"^\s*(?:-\s*)?\"?name\"?\s*:\s*\"?([A-Za-z0-9_.:-]+)\"?\s*,?\s*$", re.MULTILINE)
-_CDI_KIND = re.compile(r"\"?kind\"?\s*:\s*\"?nvidia\.com/gpu\"?\s*(?:,|$)", re.MULTILINE)
+_CDI_NAME = re.compile(r"^\s*(?:-\s+)?name\s*:\s*['\"]?([A-Za-z0-9_.:-]+)['\"]?\s*$", re.MULTILINE)
+_CDI_KIND = re.compile(r"^kind\s*:\s*['\"]?nvidia\.com/gpu['\"]?\s*$", re.MULTILINE)
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -79,10 +80,14 @@ def container_of(cgroup: str) -> str | None:
 
 
 def parse_cdi(text: str) -> tuple[str, ...]:
-    """The GPU names of a CDI specification, JSON or YAML as ``nvidia-ctk`` writes it; none when it is of another kind.
+    """The GPU names of a CDI specification, JSON or YAML; none when it is of another kind.
 
-    A full YAML reader is not to be had on a managed host; both forms put each name on a line or in quotes.
+    A YAML reader is not to be had on a managed host: of YAML the form that ``nvidia-ctk`` writes is read, by lines.
     """
-    if not _CDI_KIND.search(text):
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return tuple(dict.fromkeys(_CDI_NAME.findall(text))) if _CDI_KIND.search(text) else ()
+    if not isinstance(data, dict) or data.get("kind") != "nvidia.com/gpu":
         return ()
-    return tuple(dict.fromkeys(_CDI_NAME.findall(text)))
+    return tuple(str(device.get("name")) for device in data.get("devices") or ())

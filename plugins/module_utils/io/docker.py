@@ -19,6 +19,7 @@ from .commands import Runner, run
 from .system import read_text
 
 _ASK = 30.0
+_CONFIGURATION = "/etc/docker/daemon.json"
 
 
 def engine_info(*, runner: Runner = run) -> Engine:
@@ -30,7 +31,8 @@ def engine_info(*, runner: Runner = run) -> Engine:
     faults = data.get("ServerErrors") or []
     if not data.get("ServerVersion") or faults:
         said = "; ".join(str(fault) for fault in faults) or asked.err.strip() or f"exit status {asked.rc}"
-        return Engine(installed=_server_installed(), reachable=False, error=said, version=_server_binary(runner))
+        root = _object(read_text(_CONFIGURATION)).get("data-root") or Engine.root
+        return Engine(_server_installed(), False, said, _server_binary(runner), str(root))
     running = _running(runner)
     registry = data.get("RegistryConfig") or {}
     return Engine(

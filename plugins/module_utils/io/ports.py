@@ -8,7 +8,6 @@ Private to the collection.
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 
 from ..host.facts import Listener
@@ -47,8 +46,16 @@ def _holders(proc: Path, wanted: set[str]) -> dict[str, int]:
 
 def _sockets(folder: Path) -> set[str]:
     try:
-        names = [str(each.readlink()) for each in folder.iterdir()] if os.access(folder, os.R_OK) else []
+        names = [_target(each) for each in folder.iterdir()]
     except OSError:
-        # The process ended, or a descriptor was closed, between two looks.
+        # The process ended, or is not ours to look at.
         return set()
     return {name[len("socket:[") : -1] for name in names if name.startswith("socket:[")}
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:
+        # Closed between two looks, as the one is by which this folder is read.
+        return ""
