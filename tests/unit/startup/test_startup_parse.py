@@ -229,7 +229,7 @@ def test_real_logs_of_starts_that_became_ready(entry: dict[str, Any]) -> None:
 
 def test_a_warning_that_speaks_of_an_error_is_not_the_first_error() -> None:
     found = read(
-        "(APIServer pid=7) WARNING 11-30 13:06:24 [system_utils.py:255] can cause errors like `OSError: [Errno 24] Too many`\n"
+        "(APIServer pid=7) WARNING 11-30 13:06:24 [system_utils.py:255] may cause `OSError: [Errno 24] Too many`\n"
         "(Worker pid=38) ERROR 11-30 13:08:20 [multiproc_executor.py:1063] WorkerProc hit an exception.\n"
         "(Worker pid=38) ERROR 11-30 13:08:20 [multiproc_executor.py:1063] RuntimeError: Unsupported configuration\n"
     )
