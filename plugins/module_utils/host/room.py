@@ -72,7 +72,7 @@ def _judge_device(
     places = {place: disk for place, disk in disks.items() if disk.device == device}
     here = [need for need in needs if need.place in places and need.bytes]
     total = sum(need.bytes or 0 for need in here) + reserve_bytes
-    disk = next(iter(places.values()))
+    disk = min(places.values(), key=lambda each: each.path)
     if disk.free_bytes < total:
         parts = [f"{need.what} {gib(need.bytes or 0)}" for need in here] + [f"reserve {gib(reserve_bytes)}"]
         paths = ", ".join(sorted({each.path for each in places.values()}))

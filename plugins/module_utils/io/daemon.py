@@ -38,10 +38,8 @@ def unit(*, runner: Runner = run) -> Unit:
     """Ask systemd about Docker; a host without it answers an empty, inactive unit."""
     words = ["systemctl", "show", "docker.service", "--property=ExecStart,ActiveState,InvocationID"]
     lines = dict(line.split("=", 1) for line in runner(words, timeout=20).out.splitlines() if "=" in line)
-    _, _, command = lines.get("ExecStart", "").partition("argv[]=")
-    return Unit(
-        tuple(command.partition(" ;")[0].split()), lines.get("ActiveState") == "active", lines.get("InvocationID", "")
-    )
+    command = lines.get("ExecStart", "").partition("argv[]=")[2].partition(" ;")[0]
+    return Unit(tuple(command.split()), lines.get("ActiveState") == "active", lines.get("InvocationID", ""))
 
 
 def situation(*, runner: Runner = run) -> Situation:

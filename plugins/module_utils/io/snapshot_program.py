@@ -13,7 +13,6 @@ import glob
 import hashlib
 import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,4 +100,4 @@ def write(path: Path, data: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

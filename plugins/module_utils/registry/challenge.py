@@ -32,7 +32,7 @@ class Challenge:
 
 def parse_challenge(header: str) -> Challenge:
     """Read the header; parts that it does not name are empty."""
-    scheme, _, rest = header.strip().partition(" ")
+    scheme, _space, rest = header.strip().partition(" ")
     values = {a or c: b or d for a, b, c, d in _PARAMETER.findall(rest)}
     return Challenge(scheme.lower(), values.get("realm", ""), values.get("service", ""), values.get("scope", ""))
 
