@@ -96,7 +96,7 @@ class Types:
         return name in self.aliases and not isinstance(self.aliases[name], ast.Call)
 
     def _subscript(self, hint: ast.Subscript, depth: int) -> Iterator[str]:
-        head = ast.unparse(hint.value).split(".")[-1]
+        head = ast.unparse(hint.value).rsplit(".", maxsplit=1)[-1]
         parts = hint.slice.elts if isinstance(hint.slice, ast.Tuple) else [hint.slice]
         if head in {"Union", "Optional"}:
             yield "None" if head == "Optional" else ast.unparse(parts[0])
@@ -110,13 +110,15 @@ class Types:
     def is_dataclass(self, name: str) -> bool:
         """Whether argparse gets JSON for this class."""
         node = self.classes.get(name)
-        marks = {ast.unparse(mark).split("(")[0] for mark in node.decorator_list} if node else set()
+        marks = {ast.unparse(mark).split("(", maxsplit=1)[0] for mark in node.decorator_list} if node else set()
         return bool(marks & {"config", "dataclass"}) or (node is None and name.endswith("Config"))
 
     def is_dict(self, name: str) -> bool:
         """Whether the name is a dict or a subclass of one."""
         bases = (
-            {ast.unparse(base).split("[")[0] for base in self.classes[name].bases} if name in self.classes else set()
+            {ast.unparse(base).split("[", maxsplit=1)[0] for base in self.classes[name].bases}
+            if name in self.classes
+            else set()
         )
         return name.lower() == "dict" or bool(bases & {"dict", "Dict"})
 
@@ -173,7 +175,7 @@ def call_kind(call: ast.Call, types: Types, variables: dict[str, str], optional_
     match = re.search(r"(\w+_kwargs)(?:\[['\"](\w+)['\"]\])?", spread)
     if not match or match.group(1) not in variables:
         return "value"
-    class_name, _, field = variables[match.group(1)].partition(".")
+    class_name, _dot, field = variables[match.group(1)].partition(".")
     return kind_of(types, types.fields(class_name)[field or match.group(2)], optional_value)
 
 

@@ -75,7 +75,7 @@ facts:
     - C(toolkit_missing) says if a GPU is there and nothing that gives it to containers, C(wants_cdi) if Docker should
       be told to use the container device interface.
   type: dict
-  returned: always
+  returned: success
 findings:
   description: What is not as the services need it, the worst first.
   type: list
@@ -87,14 +87,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import WARNING, Finding, failing, one_line
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import WARNING, Finding, failing
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.engine import (
     device_request,
     toolkit_missing,
     wants_cdi,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.judge import Limits, failure_text, judge_host
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal, sentence
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.wanted import wanted
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.host import Sources, gather_host, look_for
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.options import REGISTRY_OPTION
@@ -136,14 +136,14 @@ def main() -> None:
     try:
         facts, findings = look(module.params)
     except Refusal as stop:
-        module.fail_json(msg=str(stop), facts={}, findings=[stop.finding.to_dict()])
-    result = {"facts": facts, "findings": [finding.to_dict() for finding in findings]}
+        module.fail_json(msg=str(stop), findings=[stop.finding.to_dict()])
+    told = [finding.to_dict() for finding in findings]
     for finding in findings:
         if finding.severity == WARNING:
-            module.warn(one_line(finding))
+            module.warn(sentence(finding))
     if module.params["fail_on"] == "error" and failing(findings):
-        module.fail_json(msg=failure_text(findings), **result)
-    module.exit_json(changed=False, **result)
+        module.fail_json(msg=failure_text(findings), findings=told)
+    module.exit_json(changed=False, facts=facts, findings=told)
 
 
 if __name__ == "__main__":

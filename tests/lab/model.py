@@ -19,19 +19,19 @@ MAKER = Path(__file__).with_name("make_model.py")
 RECIPE = "recipe.sha256"  # make_model.py writes it beside the model: the hash of that program
 # What a start of the engine imports; each import leaves its byte code beside the source. Without it every start, which
 # is a new container, would compile it again. Small packages are compiled whole: importing all their parts takes longer.
-SCRIPT = """
+SHARED_SCRIPT = """
 import compileall, runpy, sys
 sys.argv = ["make_model.py", "/model"]
 runpy.run_path("/make_model.py", run_name="__main__")
+import torch._inductor.compile_fx, torch._dynamo, transformers.models.llama.modeling_llama
 import vllm.entrypoints.cli.main, vllm.entrypoints.cli.serve, vllm.entrypoints.openai.api_server
 import vllm.v1.engine.async_llm, vllm.v1.engine.core, vllm.v1.worker.cpu_worker, vllm.v1.executor.multiproc_executor
-import vllm.model_executor.models.registry, vllm.model_executor.models.llama, transformers.models.llama.modeling_llama
-import torch._inductor.compile_fx, torch._dynamo
+import vllm.model_executor.models.registry, vllm.model_executor.models.llama
 small = "uvicorn websockets loguru httptools jmespath compressed_tensors pydantic fastapi starlette prometheus_client"
-for name in (*small.split(), "prometheus_fastapi_instrumentator", "model_hosting_container_standards", "sympy"):
+for name in (*small.split(), "prometheus_fastapi_instrumentator", "model_hosting_container_standards"):
     compileall.compile_dir(f"/shared/{name}", quiet=2)
-compileall.compile_dir("/own/vllm", quiet=2)
 """
+OWN_SCRIPT = 'import compileall; compileall.compile_dir("/own/vllm", quiet=2)'
 
 
 def recipe() -> str:
@@ -40,7 +40,7 @@ def recipe() -> str:
 
 
 def make(client: docker.DockerClient, image: str, shared: Path, own: Path) -> None:
-    """Make the model when it is missing, and import the engine that lies in these two folders."""
+    """Make the model when it is missing, and the byte code of what an engine's start imports."""
     target = state.model_folder()
     target.mkdir(parents=True, exist_ok=True)
     mounts = {
@@ -49,10 +49,19 @@ def make(client: docker.DockerClient, image: str, shared: Path, own: Path) -> No
         str(target): {"bind": "/model", "mode": "rw"},
         str(MAKER): {"bind": "/make_model.py", "mode": "ro"},
     }
+    _run(client, image, SHARED_SCRIPT, mounts)
+
+
+def compile_own(client: docker.DockerClient, image: str, own: Path) -> None:
+    """The byte code of one vLLM alone."""
+    _run(client, image, OWN_SCRIPT, {str(own): {"bind": "/own", "mode": "rw"}})
+
+
+def _run(client: docker.DockerClient, image: str, script: str, mounts: dict[str, dict[str, str]]) -> None:
     try:
         client.containers.run(
             image,
-            ["python3", "-c", SCRIPT],
+            ["python3", "-c", script],
             volumes=mounts,
             environment={"PYTHONPATH": "/own:/shared", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"},
             labels={names.LABEL: "1"},

@@ -18,7 +18,6 @@ from .steps import LabError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 INDEX_TYPES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFEST_TYPES = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -116,19 +115,17 @@ class Registry:
             return None
         return {**json.loads(answer.content), "digest": digest_of(answer.content)}
 
-    def config(self, repository: str, reference: str) -> dict[str, Any]:
-        """The image configuration behind a tag: of the first child when it is an index. Empty when there is none."""
+    def image(self, repository: str, reference: str) -> dict[str, Any]:
+        """The image manifest behind a tag: of the first child when it is an index. Empty when there is none."""
         found = self.manifest(repository, reference)
         if found is not None and found.get("manifests"):
             found = self.manifest(repository, found["manifests"][0]["digest"])
-        if found is None:
+        return found or {}
+
+    def config(self, repository: str, reference: str) -> dict[str, Any]:
+        """The configuration of that image. Empty when there is none."""
+        found = self.image(repository, reference)
+        if not found:
             return {}
         answer = self._ask("GET", f"/v2/{repository}/blobs/{found['config']['digest']}", (OK, NOT_FOUND))
         return dict(json.loads(answer.content)) if answer.status_code == OK else {}
-
-
-def read(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
-    """A file in chunks."""
-    with path.open("rb") as handle:
-        while chunk := handle.read(size):
-            yield chunk

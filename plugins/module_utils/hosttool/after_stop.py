@@ -30,9 +30,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def finish(
-    paths: Paths, *, environ: Mapping[str, str] = os.environ, runner: Runner = run, clock: Clock = CLOCK
+    paths: Paths, *, environ: Mapping[str, str] | None = None, runner: Runner = run, clock: Clock = CLOCK
 ) -> bool:
     """Note the ending, end what still runs, keep evidence, remove all containers; False when Docker did not let us."""
+    environ = os.environ if environ is None else environ
     seq = _start(paths, environ)
     if seq is not None:
         starts.update(paths, seq, _ending(environ, clock))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Callable
 
 from .errors import ToolError
+from .say import complain, say
 
 FAILED = 1
 USAGE = 2
@@ -40,11 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] == ["--self-check"]:
         return self_check()
     if words[:1] == ["--version"]:
-        print(version())
+        say(version())
         return 0
     if not words or words[0] not in VERBS:
         asked = words[:1] in (["--help"], ["-h"], ["help"])
-        print(usage(), file=sys.stdout if asked else sys.stderr)
+        (say if asked else complain)(usage())
         return 0 if asked else USAGE
     return _call(_load(words[0]), words[0], words[1:])
 
@@ -67,7 +68,7 @@ def self_check() -> int:
     """Import every verb, so that a broken or wrong build is known before it is used."""
     for verb in VERBS:
         _load(verb)
-    print(f"vllm-host {version()} with Python {sys.version.split()[0]}: all {len(VERBS)} verbs can be used")
+    say(f"vllm-host {version()} with Python {sys.version.split()[0]}: all {len(VERBS)} verbs can be used")
     return 0
 
 
@@ -92,5 +93,5 @@ def _call(function: Callable[[Sequence[str]], int], verb: str, words: Sequence[s
 
 
 def _say(verb: str, message: str) -> int:
-    print(f"vllm-host {verb}: {message}", file=sys.stderr)
+    complain(f"vllm-host {verb}: {message}")
     return FAILED

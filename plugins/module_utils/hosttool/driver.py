@@ -46,12 +46,12 @@ class Driver:
         self,
         paths: Paths,
         *,
-        actions: Mapping[str, Action] = ACTIONS,
+        actions: Mapping[str, Action] | None = None,
         runner: Runner = run,
         clock: Clock = CLOCK,
     ) -> None:
         self._paths = paths
-        self._actions = actions
+        self._actions = ACTIONS if actions is None else actions
         self._runner = runner
         self._clock = clock
 

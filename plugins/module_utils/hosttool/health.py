@@ -32,7 +32,7 @@ The API key of the server, if it has one, is taken from the environment (VLLM_AP
 def main(
     argv: Sequence[str],
     *,
-    env: Mapping[str, str] = os.environ,
+    env: Mapping[str, str] | None = None,
     out: TextIO | None = None,
 ) -> int:
     """Run the command line of ``vllm-health`` and give its exit status."""
@@ -40,7 +40,7 @@ def main(
         options = _parser().parse_args(list(argv))
     except SystemExit as end:  # argparse has written the usage or the help
         return int(end.code or 0)
-    report = _bounded(options, env.get("VLLM_API_KEY"))
+    report = _bounded(options, (os.environ if env is None else env).get("VLLM_API_KEY"))
     text = render_json(report) + "\n" if options.json else render_text(report)
     with contextlib.suppress(BrokenPipeError):
         (out or sys.stdout).write(text)

@@ -17,6 +17,7 @@ from ..release.states import COMMITTED
 from ..release.view import run_summary
 from .driver import Driver
 from .errors import ToolError
+from .say import say
 from .service_args import parser, paths_of
 
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
             raise ToolError(f"{args.service}: its run is driven already; watch it: vllm-host status {args.service}")
         ended = Driver(paths).drive()
     if ended is None:
-        print(f"{args.service}: no run is open")
+        say(f"{args.service}: no run is open")
         return 0
-    print(run_summary(args.service, last_run(read_journal(paths).entries)))
+    say(run_summary(args.service, last_run(read_journal(paths).entries)))
     return 0 if ended == COMMITTED else 1

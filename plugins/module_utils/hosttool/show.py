@@ -19,6 +19,7 @@ from ..release.journal import JournalError, format_entry
 from ..release.paths import Paths
 from ..release.record import record_to_dict
 from .errors import ToolError
+from .say import say
 from .service_args import current_record, parser, paths_of
 
 WHAT = ("release", "start", "journal")
@@ -31,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     args = arguments.parse_args(argv)
     paths = paths_of(args.service)
     shown = {"release": _release, "start": _start, "journal": _journal}[args.what](paths)
-    print(json.dumps(shown, indent=2, ensure_ascii=False))
+    say(json.dumps(shown, indent=2, ensure_ascii=False))
     return 0
 
 

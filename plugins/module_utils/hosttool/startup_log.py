@@ -15,6 +15,7 @@ from ..io import starts
 from ..io.files import read_if_there
 from ..release.paths import Paths
 from .errors import ToolError
+from .say import say
 from .service_args import parser, paths_of
 
 
@@ -34,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
             )
         sys.stdout.write(text)
     else:
-        print(json.dumps({"start": seq, **starts.startup(paths, seq)}, indent=2, ensure_ascii=False))
+        say(json.dumps({"start": seq, **starts.startup(paths, seq)}, indent=2, ensure_ascii=False))
     return 0
 
 

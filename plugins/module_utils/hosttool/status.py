@@ -16,6 +16,7 @@ from ..release.journal import last_run, outcome
 from ..release.paths import Paths
 from ..release.service_state import ServiceState
 from ..release.view import run_summary, run_view
+from .say import say
 from .service_args import parser, paths_of
 
 
@@ -27,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     paths = paths_of(args.service)
     state = observe(paths)
     data = status_of(state)
-    print(json.dumps(data, indent=2) if args.json else "\n".join(status_lines(paths, state, data)))
+    say(json.dumps(data, indent=2) if args.json else "\n".join(status_lines(paths, state, data)))
     return 0 if data["serves_committed"] else 1
 
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
 
-from ..io import containers, notify, starts, systemd
+from ..io import commands, containers, notify, starts, systemd
 from ..io.clock import CLOCK, Clock
-from ..io.commands import Runner, run
+from ..io.commands import Runner
 from ..io.files import append_line, read_if_there
 from ..release.bounded import HeadTail
 from ..release.gate import (
@@ -39,6 +38,7 @@ from . import engine
 from .errors import ToolError
 from .probe import Prober
 from .process import MainProcess
+from .say import complain
 from .service_args import parser, paths_of
 from .stop_engine import gate_of_current
 
@@ -68,9 +68,9 @@ class Watch:
         paths: Paths,
         seq: int,
         *,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         clock: Clock = CLOCK,
-        runner: Runner = run,
+        runner: Runner = commands.run,
     ) -> None:
         self._paths = paths
         self._seq = seq
@@ -78,7 +78,7 @@ class Watch:
         self._runner = runner
         self._gate: Gate = gate_of_current(paths)
         self._deadline = hard_deadline(self._gate, _last_measured(paths, seq))
-        self._main = MainProcess(environ.get("MAINPID"))
+        self._main = MainProcess((os.environ if environ is None else environ).get("MAINPID"))
         self._began = float(starts.read(paths, seq).get("begun_monotonic") or clock.monotonic())
         self._moved = clock.monotonic()
         self._told = 0.0
@@ -137,7 +137,8 @@ class Watch:
         lines = self._log.read()
         for line in lines:
             self._said.add(line)
-        if any([self._progress.feed(line) for line in lines]):
+        moved = [self._progress.feed(line) for line in lines]
+        if any(moved):
             self._moved = self._clock.monotonic()
             self._new_stage()
 
@@ -170,7 +171,7 @@ class Watch:
         said = self._redactor.line(reason + (f": {cause}" if cause else ""))
         fields = {"ready": False, "verdict": verdict, "reason": said, "verdict_at": self._clock.now()}
         starts.update(self._paths, self._seq, fields)
-        print(f"{self._paths.service}: {said}", file=sys.stderr, flush=True)
+        complain(f"{self._paths.service}: {said}")
         notify.status(said, engine.SHORT_GRACE + EXTENSION_MARGIN)
         container_id = self._container()
         if container_id and verdict != DEAD:

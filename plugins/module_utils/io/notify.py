@@ -12,9 +12,9 @@ import socket
 from collections.abc import Mapping
 
 
-def notify(message: str, environ: Mapping[str, str] = os.environ) -> bool:
+def notify(message: str, environ: Mapping[str, str] | None = None) -> bool:
     """Send ``KEY=value`` lines to the manager; False when there is none to listen, which is never an error."""
-    address = environ.get("NOTIFY_SOCKET", "")
+    address = (os.environ if environ is None else environ).get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False
     name = "\0" + address[1:] if address.startswith("@") else address
@@ -26,7 +26,7 @@ def notify(message: str, environ: Mapping[str, str] = os.environ) -> bool:
     return True
 
 
-def status(text: str, extend_seconds: float | None = None, environ: Mapping[str, str] = os.environ) -> bool:
+def status(text: str, extend_seconds: float | None = None, environ: Mapping[str, str] | None = None) -> bool:
     """Show ``text`` in ``systemctl status``, and ask for so many more seconds from now."""
     lines = [f"STATUS={text}"]
     if extend_seconds is not None:

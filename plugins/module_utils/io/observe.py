@@ -36,7 +36,7 @@ def observe(paths: Paths, *, runner: Runner = run) -> ServiceState:
         frozen=_frozen(paths),
         entries=entries,
         journal_error=journal_error,
-        contents={name: content for name in {current, last_good} if name and (content := _content(paths, name))},
+        contents={name: content for name in (current, last_good) if name and (content := _content(paths, name))},
         starts=tuple(_start(paths, seq) for seq in starts.numbers(paths)),
         containers=_containers(paths, runner),
         installed=paths.unit_file.exists(),

@@ -101,12 +101,12 @@ class _Asker:
     def real_request(self, name: str) -> Reply:
         """One completion (or chat, where there are no completions), or one embedding (or pooling)."""
         asks = _POOLING_ASKS if self.expected.runner == POOLING else _GENERATE_ASKS
-        reply: Reply | None = None
-        for route, ask in asks:
-            reply = self.post(route, {"model": name, **ask})
+        (route, ask), *others = asks
+        reply = self.post(route, {"model": name, **ask})
+        for route, ask in others:
             if reply.answer.status not in _NO_ROUTE:
                 break
-        assert reply is not None
+            reply = self.post(route, {"model": name, **ask})
         return reply
 
     def post(self, route: str, ask: dict[str, Any]) -> Reply:

@@ -105,8 +105,8 @@ def _unlocked(services: Sequence[Service], lock: Lock, asked: Asked) -> list[Pro
 
 def _told_images(asked: Asked) -> dict[str, str]:
     """The images as they are written, for an inventory that has other faults: a missing lock is said all the same."""
-    services, _ = plain(asked.services, "")
-    defaults, _ = plain(asked.defaults, "")
+    services, _faults = plain(asked.services, "")
+    defaults, _faults = plain(asked.defaults, "")
     base = defaults if isinstance(defaults, dict) else {}
     told = {name: {**base, **own} for name, own in _pairs(services) if isinstance(own, dict)}
     return {

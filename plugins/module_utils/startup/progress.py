@@ -60,7 +60,8 @@ class Progress:
 
     def feed(self, line: str) -> bool:
         """Take a line (or several states of one, with carriage returns); True when the start moved."""
-        return any([self._feed(part) for part in plain_lines([line])])
+        moved = [self._feed(part) for part in plain_lines([line])]
+        return any(moved)
 
     def _feed(self, line: str) -> bool:
         counted = self._count(line)

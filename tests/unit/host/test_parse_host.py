@@ -68,7 +68,7 @@ def test_listening_sockets():
     four = HEAD + tcp("0100007F:1F40") + tcp("00000000:0016", inode="12") + tcp("0100007F:1F41", state="01")
     assert list(parse_listening(four)) == [("4711", Listener("127.0.0.1", 8000)), ("12", Listener("0.0.0.0", 22))]
     six = HEAD + tcp("00000000000000000000000001000000:1F40") + tcp("0" * 32 + ":0050")
-    assert [listener for _, listener in parse_listening(six)] == [Listener("::1", 8000), Listener("::", 80)]
+    assert [listener for _inode, listener in parse_listening(six)] == [Listener("::1", 8000), Listener("::", 80)]
 
 
 @pytest.mark.parametrize(

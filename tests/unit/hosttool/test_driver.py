@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import driver as driver_module
@@ -91,6 +93,22 @@ def test_a_failed_preflight_touches_nothing(paths):
     assert result_of(paths, entries(paths))["changed"] is False
 
 
+def dying(real, death, when):
+    """Give a journal that kills its writer at one write, before or after the record reached the disk."""
+    writes = itertools.count(1)
+
+    def append_entry(paths, entry):
+        this = next(writes)
+        if when == "after":
+            real(paths, entry)
+        if this == death:
+            raise Killed
+        if when == "before":
+            real(paths, entry)
+
+    return append_entry
+
+
 @pytest.mark.parametrize("kind", list(states.PATHS))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_driver_that_dies_anywhere_is_replaced(paths, kind, when):
@@ -98,18 +116,7 @@ def test_a_driver_that_dies_anywhere_is_replaced(paths, kind, when):
     real = driver_module.append_entry
     for death in range(1, 14):
         open_run(paths, Request(kind, "rel-a"))
-        count = [0]
-
-        def dying(paths, entry, death=death, count=count):
-            count[0] += 1
-            if when == "after":
-                real(paths, entry)
-            if count[0] == death:
-                raise Killed
-            if when == "before":
-                real(paths, entry)
-
-        driver_module.append_entry = dying
+        driver_module.append_entry = dying(real, death, when)
         try:
             Driver(paths, actions=actions()[0]).drive()
         except Killed:

@@ -35,7 +35,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(hub, "TOKEN", "token")
     monkeypatch.setattr(hub.Handler, "log_message", lambda *_args: None)
     server = ThreadingHTTPServer(("127.0.0.1", 0), hub.Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
@@ -57,26 +57,26 @@ def ask(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
 def test_the_revision_is_the_one_that_the_lab_names(url: str) -> None:
     assert hub.REVISION == names.MODEL_REVISION
     assert len(hub.REVISION) == 40
-    status, _, body = ask(f"{url}/api/models/{names.TINY_MODEL}/revision/{hub.REVISION}")
+    status, _headers, body = ask(f"{url}/api/models/{names.TINY_MODEL}/revision/{hub.REVISION}")
     assert status == 200
     assert json.loads(body)["sha"] == hub.REVISION
     assert [one["rfilename"] for one in json.loads(body)["siblings"]] == ["config.json", "model.safetensors"]
 
 
 def test_weights_are_known_by_sha256_and_small_files_by_gits_name(url: str) -> None:
-    _, headers, body = ask(f"{url}/{names.TINY_MODEL}/resolve/{hub.REVISION}/model.safetensors")
+    _status, headers, body = ask(f"{url}/{names.TINY_MODEL}/resolve/{hub.REVISION}/model.safetensors")
     assert body == b"weights"
     assert headers["ETag"].strip('"') == hashlib.sha256(b"weights").hexdigest()
     assert headers["X-Linked-Size"] == "7"
     assert headers["X-Repo-Commit"] == hub.REVISION
-    _, headers, _ = ask(f"{url}/{names.TINY_MODEL}/resolve/{hub.REVISION}/config.json")
+    _status, headers, _body = ask(f"{url}/{names.TINY_MODEL}/resolve/{hub.REVISION}/config.json")
     assert (
         headers["ETag"].strip('"') == "9e26dfeeb6e641a33dae4961196235bdb965b21b"
     )  # echo -n {} | git hash-object --stdin
 
 
 def test_the_tree_lists_sizes_and_lfs(url: str) -> None:
-    _, _, body = ask(f"{url}/api/models/{names.TINY_MODEL}/tree/{hub.REVISION}?recursive=true")
+    _status, _headers, body = ask(f"{url}/api/models/{names.TINY_MODEL}/tree/{hub.REVISION}?recursive=true")
     listed = {entry["path"]: entry for entry in json.loads(body)}
     assert listed["model.safetensors"]["lfs"]["size"] == 7
     assert "lfs" not in listed["config.json"]
@@ -101,5 +101,5 @@ def test_a_part_of_a_file_can_be_had(url: str) -> None:
     ],
 )
 def test_refusals_carry_the_hubs_words(url: str, path: str, token: str | None, status: int, code: str | None) -> None:
-    answered, headers, _ = ask(url + path, **({"Authorization": token} if token else {}))
+    answered, headers, _body = ask(url + path, **({"Authorization": token} if token else {}))
     assert (answered, headers.get("X-Error-Code")) == (status, code)

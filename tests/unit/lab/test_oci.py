@@ -36,7 +36,7 @@ def test_an_uncompressed_layer_is_its_own_diff_id() -> None:
 
 
 def test_equal_content_has_the_same_digest_everywhere() -> None:
-    one, two = (oci.image_config(LAYERS, {"Env": ["A=1"], "Cmd": []}, "amd64", oci.OCI) for _ in range(2))
+    one, two = (oci.image_config(LAYERS, {"Env": ["A=1"], "Cmd": []}, "amd64", oci.OCI) for _turn in range(2))
     assert one.digest == two.digest
 
 

@@ -105,7 +105,7 @@ def test_a_single_image_has_no_index_digest_and_says_so():
 def test_the_mirror_is_asked_first_and_then_nobody_else():
     registry = Registry(manifests("http://mirror.example:5000/v2/vllm/vllm-openai"))
     assert ask(registry, mirror="http://mirror.example:5000/").source == "mirror http://mirror.example:5000/"
-    assert all(url.startswith("http://mirror.example:5000/v2/") for url, _ in registry.asked)
+    assert all(url.startswith("http://mirror.example:5000/v2/") for url, _token in registry.asked)
 
 
 def test_behind_a_mirror_that_is_down_comes_the_registry():
@@ -138,7 +138,7 @@ def test_a_bearer_token_is_fetched_once_and_used():
     answers[token_url] = Answer(200, {}, json.dumps({"token": "t0k"}).encode())
     registry = Registry(answers)
     ask(registry, username="me", password="secret")
-    asked = [url for url, _ in registry.asked]
+    asked = [url for url, _token in registry.asked]
     assert asked.count(token_url) == 1
     assert dict(registry.asked)[token_url] == "Basic " + base64.b64encode(b"me:secret").decode()
 
@@ -149,7 +149,7 @@ def test_a_login_is_shown_to_its_own_server_only():
     finding = refused(registry, "other.example/a:1", server="own.example", username="me", password="secret")
     assert finding.id == "registry_auth"
     assert "without a login" in finding.message
-    assert all(authorization is None for _, authorization in registry.asked)
+    assert all(authorization is None for _url, authorization in registry.asked)
 
 
 def test_a_wrong_login_is_named():
@@ -166,7 +166,7 @@ def test_a_login_is_not_sent_in_the_clear():
     registry = Registry({"https://own.example/v2/a/manifests/1": Answer(401, {"www-authenticate": header}, b"")})
     finding = refused(registry, "own.example/a:1", server="own.example", username="me", password="secret")
     assert "unencrypted" in finding.message
-    assert not [url for url, _ in registry.asked if url.startswith("http://auth")]
+    assert not [url for url, _token in registry.asked if url.startswith("http://auth")]
 
 
 @pytest.mark.parametrize(

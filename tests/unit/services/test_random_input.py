@@ -35,7 +35,7 @@ def cyclic():
 def deep():
     """Thirty maps in one another."""
     value = "x"
-    for _ in range(30):
+    for _turn in range(30):
         value = {"a": value}
     return value
 
@@ -55,9 +55,9 @@ def value(chance, depth=0):
     pick = chance.random()
     if depth < 4 and pick < 0.25:
         names = [*INNER, chance.choice(["a", "b-c", "d_e", 1, None, SECRET])]
-        return {chance.choice(names): value(chance, depth + 1) for _ in range(chance.randrange(4))}
+        return {chance.choice(names): value(chance, depth + 1) for _turn in range(chance.randrange(4))}
     if depth < 4 and pick < 0.4:
-        return [value(chance, depth + 1) for _ in range(chance.randrange(4))]
+        return [value(chance, depth + 1) for _turn in range(chance.randrange(4))]
     return chance.choice(ODD)
 
 
@@ -67,14 +67,14 @@ def definition(chance):
         return value(chance)
     good = {"image": "vllm/vllm-openai:v0.32.0", "model": "/srv/m", "port": 8000, "gpus": "none"}
     kept = {key: item for key, item in good.items() if chance.random() < 0.8}
-    wrong = {chance.choice([*KEYS, "zz", SECRET, 7]): value(chance) for _ in range(chance.randrange(5))}
+    wrong = {chance.choice([*KEYS, "zz", SECRET, 7]): value(chance) for _turn in range(chance.randrange(5))}
     return {**kept, **wrong}
 
 
 def inventory(chance):
     """Everything that one host's inventory can say."""
     names = ["chat", "embed", "Bad Name", "", "a" * 50, 1, None, SECRET, "\x00", "vllm_services"]
-    services = {chance.choice(names): definition(chance) for _ in range(1 + chance.randrange(3))}
+    services = {chance.choice(names): definition(chance) for _turn in range(1 + chance.randrange(3))}
     any_value = chance.random() < 0.1
     return Asked(
         services=value(chance) if any_value else services,
