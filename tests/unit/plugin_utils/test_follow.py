@@ -1,0 +1,70 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Work on a host is followed to its end, over a cut connection too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import TRIES, follow
+
+
+def followed(answers):
+    """Follow a module that gives these answers in turn; what was shown, what was asked, the result."""
+    shown, asked, turns = [], [], iter(answers)
+
+    def run_module(more):
+        asked.append(more)
+        answer = next(turns)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    action = SimpleNamespace(_display=SimpleNamespace(display=shown.append))
+    return shown, asked, lambda: follow(action, run_module, sleep=lambda seconds: None)
+
+
+def going(*lines):
+    return {"changed": True, "finished": False, "follow": "pull-1", "progress": list(lines)}
+
+
+def test_what_is_done_at_once_is_asked_once():
+    shown, asked, run = followed([{"changed": False, "finished": True, "progress": []}])
+    assert run() == {"changed": False, "finished": True, "progress": []}
+    assert (shown, asked) == ([], [{}])
+
+
+def test_each_line_is_shown_once_and_the_last_answer_counts():
+    shown, asked, run = followed([going("a"), going("a", "b"), {"changed": True, "finished": True, "progress": ["c"]}])
+    assert run()["finished"] is True
+    assert [line.strip() for line in shown] == ["a", "b", "c"]
+    assert asked == [{}, {"follow": "pull-1"}, {"follow": "pull-1"}]
+
+
+def test_a_failure_ends_it():
+    _shown, asked, run = followed([going(), {"failed": True, "msg": "no", "finished": False}])
+    assert run()["msg"] == "no"
+    assert len(asked) == 2
+
+
+def test_a_cut_connection_is_tried_again():
+    cut = AnsibleConnectionFailure("cut")
+    shown, _asked, run = followed([going(), cut, cut, {"changed": True, "finished": True}])
+    assert run()["finished"] is True
+    assert sum("the work goes on" in line for line in shown) == 1
+
+
+def test_and_not_for_ever():
+    cut = AnsibleConnectionFailure("cut")
+    _shown, _asked, run = followed([going(), *[cut] * TRIES])
+    with pytest.raises(AnsibleConnectionFailure):
+        run()
+
+
+def test_who_cannot_be_reached_at_all_is_not_followed():
+    _shown, _asked, run = followed([AnsibleConnectionFailure("no route")])
+    with pytest.raises(AnsibleConnectionFailure):
+        run()
