@@ -90,7 +90,12 @@ def real(base: str, version: str) -> Wanted:
     return Wanted(
         REAL,
         f"v{version}",
-        hash_of(base.encode(), SHARED.read_bytes(), _own_requirements(version).read_bytes(), b"2"),
+        hash_of(
+            base.encode(),
+            SHARED.read_bytes(),
+            _own_requirements(version).read_bytes(),
+            (model.SHARED_SCRIPT + model.OWN_SCRIPT).encode(),
+        ),
         {
             "Entrypoint": ENTRYPOINT,
             "WorkingDir": "/vllm-workspace",
@@ -122,35 +127,46 @@ def ensure_real(client: docker.DockerClient, source: Source, versions: tuple[str
     base = build.ensure(client, recipe, source)
     work = state.folder("engine")
     try:
-        _fetch(client, base, work, missing or versions[-1:])
-        with step(f"put the engine into the lab's registry as {REAL}"):
-            _publish_real(client, registry, base, work, missing)
+        shared = _shared_layers(registry, base) if model.files() else ()
+        wanted = missing or versions[-1:]
+        _fetch_owns(client, base, work, wanted)
+        shared = shared or _make_shared(client, registry, base, work, wanted[0])
+        for version in missing:
+            with step(f"put {REAL}:v{version} into the lab's registry"):
+                own = layers.from_folder(registry, REAL, work / version, f"vLLM {version}")
+                publish(registry, real(base, version), (*shared, own))
     finally:
         remove_tree(work)
 
 
-def _fetch(client: docker.DockerClient, base: str, work: Path, versions: tuple[str, ...]) -> None:
-    with step(f"fetch the engine's Python packages ({SHARED.name}, about 500 MB)"):
-        wheels.fetch(SHARED, work / "shared")
+def _shared_layers(registry: Registry, base: str) -> tuple[Layer, ...]:
+    """The layers that the versions share, from an image that the registry has already."""
+    for version in VERSIONS:
+        if there(registry, real(base, version)):
+            found = registry.image(REAL, f"v{version}")
+            history = registry.config(REAL, f"v{version}")["history"]
+            made = zip(found["layers"], history)
+            return tuple(oci.Layer(one["digest"], one["size"], by["created_by"]) for one, by in made)[:-1]
+    return ()
+
+
+def _fetch_owns(client: docker.DockerClient, base: str, work: Path, versions: tuple[str, ...]) -> None:
     for version in versions:
         with step(f"fetch vLLM {version} (CPU build)"):
             _fetch_own(work / version, version)
-        with step(f"make the small model and the byte code of vLLM {version}"):
-            model.make(client, base, work / "shared" / wheels.SITE, work / version / wheels.SITE)
+            model.compile_own(client, base, work / version / wheels.SITE)
 
 
-def _publish_real(
-    client: docker.DockerClient, registry: Registry, base: str, work: Path, versions: tuple[str, ...]
-) -> None:
-    if not versions:
-        return
-    shared = (
-        *layers.from_image(client, registry, REAL, base),
-        layers.from_folder(registry, REAL, work / "shared", "torch, transformers and the rest"),
-    )
-    for version in versions:
-        own = layers.from_folder(registry, REAL, work / version, f"vLLM {version}")
-        publish(registry, real(base, version), (*shared, own))
+def _make_shared(
+    client: docker.DockerClient, registry: Registry, base: str, work: Path, version: str
+) -> tuple[Layer, ...]:
+    with step(f"fetch the engine's Python packages ({SHARED.name}, about 500 MB)"):
+        wheels.fetch(SHARED, work / "shared")
+    with step("make the small model and the engine's byte code"):
+        model.make(client, base, work / "shared" / wheels.SITE, work / version / wheels.SITE)
+    with step(f"put what the engines share into the lab's registry as {REAL}"):
+        ground = layers.from_image(client, registry, REAL, base)
+        return (*ground, layers.from_folder(registry, REAL, work / "shared", "torch, transformers and the rest"))
 
 
 # ------------------------------------------------------------------------------------------------- the stand-in
