@@ -83,7 +83,7 @@ def start(job: Job, script: str, files: Mapping[str, tuple[str, int]], *, runner
     begun = runner([*words, "/bin/sh", str(job.folder / "script")], timeout=_START)
     deadline = time.monotonic() + _START
     # Until the script has said who it is, nobody could tell a job that begins from one that has ended.
-    while begun.ok and not (job.folder / "pid").exists() and time.monotonic() < deadline:
+    while begun.ok and not read_text(job.folder / "pid").endswith("\n") and time.monotonic() < deadline:
         time.sleep(_LOOK / 10)
     return begun
 

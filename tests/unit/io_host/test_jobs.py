@@ -71,7 +71,7 @@ def test_the_work_is_removed_from_reach_of_its_caller(job):
 
     def runner(argv, **options):
         asked.append(list(argv))
-        (job.folder / "pid").write_text("1")
+        (job.folder / "pid").write_text("1\n")
         return Result(tuple(argv), 0, "", "")
 
     start(job, "true", {}, runner=runner)
