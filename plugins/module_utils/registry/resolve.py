@@ -209,7 +209,8 @@ class _Session:
             return self._refuse(
                 "image_not_found",
                 f"{label} has no {wanted} of {self._reference.familiar}",
-                "check image: in the inventory, and the registry's list of tags; a digest may have been deleted",
+                "check image: in the inventory; for a digest that is gone, resolve the tag again: "
+                "ansible-playbook gpuhosts.vllm.lock -e vllm_relock=NAME:TAG",
             )
         advice = (
             "wait and try again, or use a mirror"
