@@ -184,6 +184,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal impo
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.record import RecordError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import COMMITTED, STARTING_KINDS
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.view import run_title
 
 SPEC: dict[str, Any] = {
     "service": {"type": "str", "required": True},
@@ -260,15 +261,12 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
 
 def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:
     """What is decided, before anything is done."""
-    what = f"{(decision.kind or '').replace('_', ' ')} of {paths.service}" + (
-        f" ({decision.release})" if decision.release else ""
-    )
     runs = decision.kind in STARTING_KINDS
     before, after = state_text(None, "stopped" if runs else "running"), state_text(decision.release, "running")
     return {
         "changed": decision.changes,
         "release": decision.release,
-        "actions": [what] if decision.kind else [],
+        "actions": [run_title(paths.service, decision.kind, decision.release)] if decision.kind else [],
         "finished": True,
         "findings": [finding.to_dict() for finding in decision.findings],
         "summary": f"{paths.service}: {decision.reason}",

@@ -18,7 +18,7 @@ from ..io.journals import read_journal
 from ..release.journal import Entry, opening, outcome, run_entries
 from ..release.paths import Paths
 from ..release.states import ABORTED, COMMITTED, REMOVE, STARTING, STARTING_KINDS
-from ..release.view import run_summary, run_view, step_line
+from ..release.view import run_summary, run_title, run_view, step_line
 from .errors import ToolError
 from .opening import start_driver
 
@@ -44,6 +44,8 @@ def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
     end = outcome(records)
     return {
         "changed": end != ABORTED,
+        "release": records[0].release,
+        "actions": [run_title(paths.service, records[0].kind, records[0].release)],
         "run": run_view(records),
         "finished": end is not None,
         "follow": records[0].run,

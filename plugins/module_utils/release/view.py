@@ -38,10 +38,15 @@ def run_view(records: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
+def run_title(service: str, kind: str, release: str | None) -> str:
+    """What a run is about: ``first start of chat (rel-0a1b2c3d4e5f)``."""
+    return f"{kind.replace('_', ' ')} of {service}" + (f" ({release})" if release else "")
+
+
 def run_summary(service: str, records: Sequence[Entry]) -> str:
     """The run in one sentence, with the first cause when it went wrong."""
     first = opening(records)
-    what = f"{first.kind.replace('_', ' ')} of {service}" + (f" ({first.release})" if first.release else "")
+    what = run_title(service, first.kind, first.release)
     end = outcome(records)
     if end is None:
         return f"{what} is at {records[-1].state}"
