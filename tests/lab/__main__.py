@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
@@ -59,21 +60,21 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--hosts", help="names with commas, or all (default gpu1,gpu2)")
     one.add_argument("--engine", default="real,standin", help="real, standin, both with a comma (the default) or none")
     one.add_argument("--versions", default=",".join(engine_images.VERSIONS), help="versions of the real engine")
-    one.set_defaults(do=up)
+    one.set_defaults(do=up, alone=True)
     one = verbs.add_parser("hosts-new", help="one more host at the first free address")
     one.add_argument("name")
     one.add_argument("--kind", choices=names.HOST_KINDS, default=names.DEBIAN_13)
-    one.set_defaults(do=hosts_new)
+    one.set_defaults(do=hosts_new, alone=True)
     one = verbs.add_parser("reset", help="put hosts back to what they were; keeps their images")
     one.add_argument("host", nargs="+")
     one.add_argument("--images", action="store_true", help="remove their images too")
-    one.set_defaults(do=reset)
-    for verb, do, text in (
-        ("status", lab.status, "what there is"),
-        ("down", lab.down, "stop hosts and servers, keep them"),
-        ("clean", lab.clean, "remove all that the lab made, and the dockerd that it started"),
+    one.set_defaults(do=reset, alone=False)  # hosts do not share anything that this changes
+    for verb, do, alone, text in (
+        ("status", lab.status, False, "what there is"),
+        ("down", lab.down, True, "stop hosts and servers, keep them"),
+        ("clean", lab.clean, True, "remove all that the lab made, and the dockerd that it started"),
     ):
-        verbs.add_parser(verb, help=text).set_defaults(do=lambda _given, do=do: do())
+        verbs.add_parser(verb, help=text).set_defaults(do=lambda _given, do=do: do(), alone=alone)
     return made
 
 
@@ -93,7 +94,7 @@ def main() -> int:
     given = parser().parse_args()
     try:
         again_as_root()
-        with state.only_one():
+        with state.only_one() if given.alone else contextlib.nullcontext():
             given.do(given)
         state.give_back()
     except LabError as error:

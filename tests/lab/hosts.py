@@ -163,13 +163,18 @@ def ensure(client: docker.DockerClient, place: Place, image: str) -> None:
     if found is not None and found.status == "running" and _state(found) in _UP:
         return  # a deployed service that starts or failed is the business of whoever deployed it
     with step(f"host {place.name} ({place.kind}, {place.address})"):
-        if found is None:
-            if place.kind == DEBIAN_13_BARE:
-                remove_volume(client, place)  # a bare host has no images of an earlier life
-            found = _create(client, place, image)
-            put(found, {"/root/.ssh/authorized_keys": (0o600, ensure_key().encode())})
-        found.start()
-        wait_running(found, place.name)
+        made = found or _make(client, place, image)
+        made.start()
+        wait = wait_reachable if found else wait_running
+        wait(made, place.name)
+
+
+def _make(client: docker.DockerClient, place: Place, image: str) -> Container:
+    if place.kind == DEBIAN_13_BARE:
+        remove_volume(client, place)  # a bare host has no images of an earlier life
+    made = _create(client, place, image)
+    put(made, {"/root/.ssh/authorized_keys": (0o600, ensure_key().encode())})
+    return made
 
 
 def remove_volume(client: docker.DockerClient, place: Place) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import docker
 
 from . import debian, engine, engine_images, hosts, model, names, prerequisites, servers, state
-from .rootfs import remove_tree
 from .steps import LabError, say, step
 
 if TYPE_CHECKING:
@@ -112,8 +111,8 @@ def clean() -> None:
         say("Docker does not run, so its containers, volumes and images cannot be removed; start it and run this again")
     engine.stop_ours()
     if state.home().exists():
-        remove_tree(state.home())
-        say(f"removed: {state.home()}")
+        state.wipe()
+        say(f"removed: the lab's files in {state.home()}")
     say("these system packages stay: " + " ".join(need.package for need in prerequisites.NEEDS))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+import shutil
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from .steps import LabError, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+FOLDERS = ("engine", "model", "pki", "rootfs", "ssh", "tmp")
+FILES = ("dockerd.log", "dockerd.pid", "lock", "pip.log")
 
 
 def home() -> Path:
@@ -34,6 +38,17 @@ def private_key() -> Path:
 
 def model_folder() -> Path:
     return home() / "model" / "tiny-llama"
+
+
+def wipe() -> None:
+    """Remove what the lab put into its folder, and the folder when it is empty then: somebody chose it."""
+    for path in sorted(home().glob("*")):
+        if path.is_dir() and path.name in FOLDERS:
+            shutil.rmtree(path)
+        elif path.name in FILES:
+            path.unlink()
+    with suppress(OSError):
+        home().rmdir()
 
 
 @contextmanager
