@@ -15,7 +15,7 @@ DOORS = service(
     user="1000:1000",
     env={"LAB_SAYS": "two words and a 'quote'"},
     mounts=[{"source": "/srv/extra", "target": "/extra", "read_only": True}],
-    ulimits={"memlock": "-1", "nofile": "2048:4096"},
+    ulimits={"core": "0", "nofile": "2048:4096"},
     devices=["/dev/fuse"],
     network="lab-net",
     docker_args=["--label=lab.door=open", "--cap-drop=NET_RAW"],
@@ -65,7 +65,7 @@ def test_environment_mounts_limits_devices_and_network_arrive(doors, lab):
     assert "LAB_SAYS=two words and a 'quote'" in doors["Config"]["Env"]
     assert inside(lab, "cat /extra/file").strip() == "here"
     assert {"Name": "nofile", "Soft": 2048, "Hard": 4096} in doors["HostConfig"]["Ulimits"]
-    assert {"Name": "memlock", "Soft": -1, "Hard": -1} in doors["HostConfig"]["Ulimits"]
+    assert {"Name": "core", "Soft": 0, "Hard": 0} in doors["HostConfig"]["Ulimits"]
     assert doors["HostConfig"]["Devices"][0]["PathInContainer"] == "/dev/fuse"
     assert doors["HostConfig"]["NetworkMode"] == "lab-net"
     assert doors["HostConfig"]["Init"] is True

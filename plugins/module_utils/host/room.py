@@ -36,7 +36,7 @@ def image_needs(
         if service.pull in missing and service.pull is not None:
             compressed = missing[service.pull] or (service.platforms.get(platform) or {}).get("compressed_bytes")
             size = int(compressed * factor) if compressed else None
-            needs[service.pull] = Need(f"image {service.pull}", "docker", size)
+            needs[service.pull] = Need(f"{service.name}: image {service.pull}", "docker", size)
     return tuple(needs.values())
 
 
@@ -45,7 +45,7 @@ def model_needs(services: Iterable[Wanted], missing: Mapping[str, int | None]) -
     needs = {}
     for service in services:
         if service.name in missing:
-            name = f"model {service.model.get('name')}"
+            name = f"{service.name}: model {service.model.get('name')}"
             needs[name] = Need(name, "cache", missing[service.name])
     return tuple(needs.values())
 
