@@ -70,6 +70,6 @@ def test_secrets_are_for_the_container_only(host: Any) -> None:
     assert secrets.user == "root"
 
 
-@pytest.mark.parametrize("command", ["vllm-host status", "vllm-health --url http://127.0.0.1:8000"])
+@pytest.mark.parametrize("command", ["vllm-host status chat", "vllm-health --url http://127.0.0.1:8000"])
 def test_the_tools_work_on_the_host(host: Any, command: str) -> None:
     assert host.run(command).rc == 0
