@@ -44,7 +44,7 @@ def closing_lines() -> str:
             f"  {done.stdout.strip()}",
             "",
             "To look at it:         " + shlex.join([*INSIDE, "vllm-host", "status", "chat"]),
-            f"To use the playbooks:  . .build/venv/bin/activate; export ANSIBLE_COLLECTIONS_PATH={REPO}/.build/tree",
+            "To use the playbooks:  . .build/venv/bin/activate; export ANSIBLE_COLLECTIONS_PATH=$PWD/.build/tree",
             f"                       ansible-playbook -i {INVENTORY} playbooks/verify.yml {host}",
             f"                       ansible-playbook -i {INVENTORY} playbooks/stop.yml {host} -e vllm_confirm=chat",
             "To remove everything:  make clean",
