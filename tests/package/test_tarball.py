@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -21,8 +22,9 @@ NEVER = ("__pycache__", ".pyc", ".swp", "~", ".orig", "vllm.lock.yml.bak")
 def ansible(*command: str, home: Path, collections: Path | None = None) -> str:
     """Run an Ansible command far from the repository; nothing of the clone is on its paths."""
     places = {"ANSIBLE_COLLECTIONS_PATH": str(collections or home / "none"), "ANSIBLE_HOME": str(home / "home")}
+    words = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
     done = subprocess.run(
-        command, cwd=home, env={**os.environ, **places}, capture_output=True, text=True, check=False
+        words, cwd=home, env={**os.environ, **places}, capture_output=True, text=True, check=False
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
