@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import shutil
 import uuid
@@ -28,6 +29,7 @@ STANDIN = "lab/vllm-standin"
 VERSIONS = ("0.31.0", "0.32.0")
 ENTRYPOINT = ["vllm", "serve"]
 SHARED = HERE / "requirements-engine.txt"
+LABEL_SHARED = f"{names.LABEL}.shared"
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,15 @@ def hash_of(*parts: bytes) -> str:
     return digest.hexdigest()[:16]
 
 
+def label(config: dict[str, Any], name: str) -> str | None:
+    """A label of an image configuration."""
+    found = (config.get("config", {}).get("Labels") or {}).get(name)
+    return str(found) if found is not None else None
+
+
 def there(registry: Registry, wanted: Wanted) -> bool:
     """Whether the registry has this image, made by this recipe."""
-    config = registry.config(wanted.repository, wanted.tag)
-    return bool((config.get("config", {}).get("Labels") or {}).get(names.LABEL_RECIPE) == wanted.recipe)
+    return label(registry.config(wanted.repository, wanted.tag), names.LABEL_RECIPE) == wanted.recipe
 
 
 def publish(registry: Registry, wanted: Wanted, made: tuple[Layer, ...]) -> str:
@@ -85,23 +92,26 @@ def _own_requirements(version: str) -> Path:
     return HERE / f"requirements-engine-v{version}.txt"
 
 
+def _shared_recipe(base: str) -> str:
+    """What the layers are made of that the versions share."""
+    return hash_of(base.encode(), SHARED.read_bytes(), model.SHARED_SCRIPT.encode())
+
+
 def real(base: str, version: str) -> Wanted:
     """The image of a real engine under its production name."""
-    return Wanted(
-        REAL,
-        f"v{version}",
-        hash_of(
-            base.encode(),
-            SHARED.read_bytes(),
-            _own_requirements(version).read_bytes(),
-            (model.SHARED_SCRIPT + model.OWN_SCRIPT).encode(),
-        ),
-        {
-            "Entrypoint": ENTRYPOINT,
-            "WorkingDir": "/vllm-workspace",
-            "Env": ["PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "VLLM_NO_USAGE_STATS=1"],
-        },
-    )
+    run = {
+        "Entrypoint": ENTRYPOINT,
+        "WorkingDir": "/vllm-workspace",
+        "Env": [
+            *("PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "VLLM_NO_USAGE_STATS=1"),
+            # Without triton, 0.32.0 saves ahead-of-time code that it cannot load again: it would compile at each start.
+            "VLLM_USE_AOT_COMPILE=0",
+        ],
+        "Labels": {LABEL_SHARED: _shared_recipe(base)},
+    }
+    own = _own_requirements(version).read_bytes()
+    recipe = hash_of(_shared_recipe(base).encode(), own, model.OWN_SCRIPT.encode(), json.dumps(run).encode())
+    return Wanted(REAL, f"v{version}", recipe, run)
 
 
 def distribution_record(version: str) -> bytes:
@@ -142,10 +152,9 @@ def ensure_real(client: docker.DockerClient, source: Source, versions: tuple[str
 def _shared_layers(registry: Registry, base: str) -> tuple[Layer, ...]:
     """The layers that the versions share, from an image that the registry has already."""
     for version in VERSIONS:
-        if there(registry, real(base, version)):
-            found = registry.image(REAL, f"v{version}")
-            history = registry.config(REAL, f"v{version}")["history"]
-            made = zip(found["layers"], history)
+        config = registry.config(REAL, f"v{version}")
+        if label(config, LABEL_SHARED) == _shared_recipe(base):
+            made = zip(registry.image(REAL, f"v{version}")["layers"], config["history"])
             return tuple(oci.Layer(one["digest"], one["size"], by["created_by"]) for one, by in made)[:-1]
     return ()
 
