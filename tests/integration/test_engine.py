@@ -72,7 +72,7 @@ def start_of(lab, seq):
 @pytest.mark.parametrize("version", ["v0.31.0", "v0.32.0"])
 def test_the_engine_got_what_the_inventory_says(tmp_path, lab, version):
     _inventory, played = deployed(tmp_path, lab, {"chat": real(version, **CONFIG)})
-    arguments = json.loads(lab[HOST].run("vllm-host startup-log chat --json"))["non_default_args"]
+    arguments = json.loads(lab[HOST].run("vllm-host startup-log chat"))["non_default_args"]
     assert {key: arguments.get(key) for key in IN_THE_LOG} == IN_THE_LOG
     assert arguments["compilation_config"]["mode"] in (0, "0", "CompilationMode.NONE")
     assert "tokenizer_revision" not in arguments
