@@ -51,6 +51,7 @@ class Lane:
     steps: Callable[[], list[Step]]
     limit: int = 600
     needs_lab: bool = False
+    other_hosts: bool = False  # shares no host with the lane before it: the two may run at once
     obstacle: Callable[[], str | None] = lambda: None
 
 
@@ -139,10 +140,16 @@ LANES = (
     Lane("older-core", "units and sanity on the oldest ansible-core", older_core_steps, limit=900,
          obstacle=bootstrap.older_core_venv),
     Lane("lab", "build or reuse the test hosts", lab_steps, limit=2400),
-    Lane("integration", "playbooks and modules on the lab's hosts", lambda: [
-        pytest_step("integration", "tests/integration")
-    ], limit=2400, needs_lab=True),
-    Lane("molecule", "role scenarios on the lab's hosts", molecule_steps, limit=1200, needs_lab=True),
+    Lane("gpu1", "playbooks on the lab's host gpu1, stand-in engine", lambda: [
+        pytest_step("gpu1", "tests/integration/gpu1")
+    ], limit=1800, needs_lab=True),
+    Lane("gpu2", "playbooks on the other hosts of the lab, stand-in engine", lambda: [
+        pytest_step("gpu2", "tests/integration/gpu2")
+    ], limit=1800, needs_lab=True, other_hosts=True),
+    Lane("molecule", "role scenarios on the lab's hosts", molecule_steps, limit=1200, needs_lab=True, other_hosts=True),
+    Lane("engine", "the real engine, with nothing beside it that would falsify its times", lambda: [
+        pytest_step("engine", "-s", "tests/integration/engine")
+    ], limit=1800, needs_lab=True),
 )  # fmt: skip
 
 
@@ -254,22 +261,32 @@ def finish(result: Result) -> Result:
 
 
 def run_lanes(lanes: list[Lane]) -> list[Result]:
-    """Run the lab beside the light lanes, then what needs the lab."""
+    """Run the lab beside the light lanes, then what needs the lab; lanes on other hosts beside those on gpu1."""
     results: dict[str, Result] = {}
-    lab = [lane for lane in lanes if lane.name == "lab"]
-    beside = threading.Thread(target=lambda: results.update({lane.name: run_lane(lane) for lane in lab}))
-    beside.start()
+    lab = beside([lane for lane in lanes if lane.name == "lab"], results)
+    run_each([lane for lane in lanes if not lane.needs_lab and lane.name != "lab"], results)
+    lab.join()
+    others = beside([lane for lane in lanes if lane.other_hosts], results)
+    run_each([lane for lane in lanes if lane.needs_lab and lane.name == "gpu1"], results)
+    others.join()
+    run_each([lane for lane in lanes if lane.needs_lab and not lane.other_hosts and lane.name != "gpu1"], results)
+    return [results[lane.name] for lane in lanes]
+
+
+def beside(lanes: list[Lane], results: dict[str, Result]) -> threading.Thread:
+    """Run lanes one after another in a thread of their own."""
+    thread = threading.Thread(target=run_each, args=(lanes, results))
+    thread.start()
+    return thread
+
+
+def run_each(lanes: list[Lane], results: dict[str, Result]) -> None:
+    """Run lanes one after another; without a lab, what needs it is not run."""
     for lane in lanes:
-        if lane in lab:
-            continue
-        if lane.needs_lab:
-            beside.join()
         if lane.needs_lab and "lab" in results and results["lab"].failed:
             results[lane.name] = finish(Result(lane.name, not_run="the lab is not up, see its lane"))
         else:
             results[lane.name] = run_lane(lane)
-    beside.join()
-    return [results[lane.name] for lane in lanes]
 
 
 def summary(results: list[Result]) -> str:
