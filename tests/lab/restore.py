@@ -27,6 +27,7 @@ def reset(name: str, *, keep_images: bool = True, keep_caches: bool = False) -> 
         code, output = container.exec_run(["/bin/sh", "-c", RESET.read_text(encoding="utf-8")], environment=words)
         if code != 0:
             said = " | ".join(output.decode(errors="replace").splitlines()[-3:])
-            message = f"host {name} could not be reset ({said}); make it anew: docker rm -f {container.name}, then: python -m tests.lab up"
+            again = f"docker rm -f {container.name} && python -m tests.lab up --hosts {name}"
+            message = f"host {name} could not be reset ({said}); make it anew: {again}"
             raise LabError(message)
     say(f"host {name}: reset in {time.monotonic() - began:.1f} s")
