@@ -6,31 +6,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ansible.plugins.action import ActionBase
-
-from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import follow
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import FollowAction
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
-    """Calls the module of the same name until its work has ended."""
-
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _supports_diff = True
-
-    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Run the action."""
-        del tmp
-        result: dict[str, Any] = super().run(task_vars=task_vars)
-
-        def run_module(more: dict[str, Any]) -> dict[str, Any]:
-            arguments = {**self._task.args, **more}
-            done: dict[str, Any] = self._execute_module(
-                module_name="gpuhosts.vllm.vllm_model", module_args=arguments, task_vars=task_vars
-            )
-            return done
-
-        result.update(follow(self, run_module))
-        return result
+class ActionModule(FollowAction):
+    """Calls the module of the same name until the model is there."""

@@ -11,9 +11,7 @@ import platform
 import pwd
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-
-from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import follow
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import FollowAction
 
 
 def who() -> str:
@@ -22,23 +20,9 @@ def who() -> str:
     return f"{user}@{platform.node()}"
 
 
-class ActionModule(ActionBase):
+class ActionModule(FollowAction):
     """Calls the module until the run has ended; the run itself is driven on the host."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-
-    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Run the action."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-
-        def run_module(more: dict[str, Any]) -> dict[str, Any]:
-            # The call that opens the run ends at once: from then on a cut connection finds the run by its id.
-            arguments = {**self._task.args, "by": self._task.args.get("by") or who(), **(more or {"wait": 0})}
-            done = self._execute_module(
-                module_name="gpuhosts.vllm.vllm_release", module_args=arguments, task_vars=task_vars
-            )
-            return dict(done)
-
-        result.update(follow(self, run_module))
-        return result
+    def arguments(self, more: dict[str, Any]) -> dict[str, Any]:
+        """Say who began it. The call that opens the run ends at once: from then on a cut finds the run by its id."""
+        return {**self._task.args, "by": self._task.args.get("by") or who(), **(more or {"wait": 0})}

@@ -12,6 +12,7 @@ import time
 from typing import Any, Callable
 
 from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
 
 # A cut connection ends nothing on the host: it is worth some minutes of trying before the task gives up.
 TRIES = 60
@@ -54,3 +55,29 @@ def _show(action: Any, result: dict[str, Any], shown: set[str]) -> None:
         if line not in shown:
             shown.add(line)
             action._display.display(f"  {line}")
+
+
+class FollowAction(ActionBase):  # type: ignore[misc]
+    """An action that calls the module of its own name until its work on the host has ended."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_diff = True
+
+    def arguments(self, more: dict[str, Any]) -> dict[str, Any]:
+        """Give the module's arguments for one call; ``more`` says what to go on following."""
+        return {**self._task.args, **more}
+
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run the action."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+
+        def run_module(more: dict[str, Any]) -> dict[str, Any]:
+            return dict(
+                self._execute_module(
+                    module_name=self._task.action, module_args=self.arguments(more), task_vars=task_vars
+                )
+            )
+
+        result.update(follow(self, run_module))
+        return result
