@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_the_engine_got_what_the_inventory_says(tmp_path, lab, version):
     _inventory, played = deployed(tmp_path, lab, {"chat": real(version, **CONFIG)})
     arguments = json.loads(lab[HOST].run("vllm-host startup-log chat"))["non_default_args"]
     assert {key: arguments.get(key) for key in IN_THE_LOG} == IN_THE_LOG
-    assert arguments["compilation_config"]["mode"] in (0, "0", "CompilationMode.NONE")
+    assert re.search(r"'?mode'?[:=] ?<?(CompilationMode.NONE|0)", str(arguments["compilation_config"])), arguments
     assert "tokenizer_revision" not in arguments
     assert "generated 8 tokens" in played.text
 
@@ -90,4 +91,4 @@ def test_a_warm_start_takes_at_most_six_tenths_of_a_cold_one(tmp_path, lab):
     cold, warm = (start["ready_seconds"] for start in starts)
     print(f"real vLLM 0.32.0: cold start {cold:.1f} s, warm start {warm:.1f} s, {warm / cold:.2f} of it")
     assert warm <= 0.6 * cold
-    assert start_of(lab, 1)["kv_cache_tokens"] > 0
+    assert start_of(lab, 1)["kv_cache_tokens_usable"] > 0
