@@ -148,6 +148,10 @@ summary:
   type: str
   returned: always
   sample: first start of chat (rel-0a1b2c3d4e5f) committed
+next:
+  description: What to type after a run that did not commit.
+  type: str
+  returned: when there is a run
 start:
   description: The start of the run, with its number C(seq), its C(seconds) until it served, and its KV cache figures.
   type: dict
@@ -178,13 +182,25 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging imp
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.containers import DockerError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.observe import observe
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import Decision, decide
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import (
+    Decision,
+    cut_by_reboot,
+    decide,
+)
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import JournalError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.record import RecordError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import COMMITTED, STARTING_KINDS
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import (
+    ABORTED,
+    COMMITTED,
+    ROLLED_BACK,
+    STARTING_KINDS,
+)
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.view import run_title
+
+# How long a call waits for the end of a run that a restart of the host cut off: nothing of it runs any more.
+END_WAIT = 60.0
 
 SPEC: dict[str, Any] = {
     "service": {"type": "str", "required": True},
@@ -245,9 +261,7 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
     params = module.params
     if params["follow"]:
         return watch(paths, params["follow"], params["wait"])
-    decision = decide(params["state"], (params["release"] or {}).get("id"), observe(paths), retry=params["retry"])
-    if decision.refused:
-        raise ToolError(f"{paths.service}: {decision.refused}")
+    decision, ended = decided(module, paths)
     told = told_of(paths, decision)
     if module.check_mode or not decision.changes:
         return told
@@ -256,7 +270,29 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
         run_id = open_run(paths, Request(str(decision.kind), decision.release, params["by"], params["why"]))
         start_driver(paths)
     done = watch(paths, run_id, params["wait"])
-    return {**told, **done, "findings": [*told["findings"], *done["findings"]]}
+    said = [*ended, *([decision.reason] if decision.follow else [])]
+    return {
+        **told,
+        **done,
+        "findings": [*told["findings"], *done["findings"]],
+        "progress": [*said, *done["progress"]],
+    }
+
+
+def decided(module: AnsibleModule, paths: Paths) -> tuple[Decision, list[str]]:
+    """What to do now, and what was said of a run that the host's restart had cut off: that one is ended first."""
+    params, ended = module.params, []
+    state = observe(paths)
+    release = (params["release"] or {}).get("id")
+    decision = decide(params["state"], release, state, retry=params["retry"])
+    if decision.follow and decision.release == release and cut_by_reboot(state) and not module.check_mode:
+        done = watch(paths, decision.follow, END_WAIT)
+        if done["result"] in (ABORTED, ROLLED_BACK):
+            ended = [done["summary"]]
+            decision = decide(params["state"], release, observe(paths), retry=params["retry"])
+    if decision.refused:
+        raise ToolError(f"{paths.service}: {'; '.join([*ended, decision.refused])}")
+    return decision, ended
 
 
 def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:
@@ -287,7 +323,9 @@ def main() -> None:
     except (ToolError, JournalError, OSError) as error:
         module.fail_json(msg=str(error) if isinstance(error, ToolError) else f"{paths.service}: {error}")
     if result.get("result") not in (None, COMMITTED):
-        module.fail_json(msg=f"{result['summary']}. Look at: vllm-host status {paths.service}", **result)
+        module.fail_json(
+            msg=f"{result['summary']}. Look at: vllm-host status {paths.service}; {result['next']}", **result
+        )
     module.exit_json(**result)
 
 

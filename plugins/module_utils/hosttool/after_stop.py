@@ -15,6 +15,7 @@ from ..io import containers, starts
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import remove
+from ..release.gate import CUT_OFF
 from ..release.paths import Paths
 from . import engine
 from .service_args import parser, paths_of
@@ -36,7 +37,7 @@ def finish(
     environ = os.environ if environ is None else environ
     seq = _start(paths, environ)
     if seq is not None:
-        starts.update(paths, seq, _ending(environ, clock))
+        starts.update(paths, seq, {**_ending(environ, clock), **_cut_off(starts.read(paths, seq), environ, clock)})
     try:
         for state in engine.own_containers(paths, runner=runner):
             ended = engine.end(state, _grace(paths, seq), runner=runner)
@@ -61,6 +62,16 @@ def _start(paths: Paths, environ: Mapping[str, str]) -> int | None:
 def _ending(environ: Mapping[str, str], clock: Clock) -> dict[str, Any]:
     names = {"SERVICE_RESULT": "service_result", "EXIT_CODE": "main_code", "EXIT_STATUS": "main_status"}
     return {"ended_at": clock.now(), **{key: environ[name] for name, key in names.items() if name in environ}}
+
+
+def _cut_off(known: Mapping[str, Any], environ: Mapping[str, str], clock: Clock) -> dict[str, Any]:
+    """The verdict on a start whose gate never gave one: it was killed with the start, or by somebody."""
+    if "verdict" in known or known.get("ready"):
+        return {}
+    began = known.get("begun_monotonic")
+    lasted = f" after {clock.monotonic() - began:.0f} s" if isinstance(began, (int, float)) else ""
+    said = f" (systemd says: {environ['SERVICE_RESULT']})" if "SERVICE_RESULT" in environ else ""
+    return {"ready": False, "verdict": CUT_OFF, "reason": f"the start was cut off{lasted}, before it was ready{said}"}
 
 
 def _grace(paths: Paths, seq: int | None) -> float:

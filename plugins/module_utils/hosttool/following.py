@@ -17,6 +17,7 @@ from ..io.files import is_locked, read_if_there
 from ..io.journals import read_journal
 from ..release.journal import Entry, opening, outcome, run_entries
 from ..release.paths import Paths
+from ..release.plan import way_on
 from ..release.states import ABORTED, COMMITTED, REMOVE, STARTING, STARTING_KINDS
 from ..release.view import run_summary, run_title, run_view, step_line
 from .errors import ToolError
@@ -52,6 +53,7 @@ def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
         "result": end,
         "progress": _progress(paths, records),
         "summary": run_summary(paths.service, records),
+        "next": way_on(paths.service, records) if end not in (None, COMMITTED) else "",
         "start": _start(paths, records),
         "findings": _findings(records),
         "diff": _diff(records, end),

@@ -65,7 +65,10 @@ def _known(context: Context, seq: int) -> dict[str, Any]:
 
 def _evidence(context: Context, before: int | None) -> dict[str, Any]:
     first = _first_new(context, before)
-    return {} if first is None else {"seq": first}
+    if first is None:
+        return {}
+    verdict = starts.read(context.paths, first).get("verdict")
+    return {"seq": first, **({"verdict": verdict} if verdict else {})}
 
 
 def _first_new(context: Context, before: int | None) -> int | None:

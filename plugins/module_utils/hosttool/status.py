@@ -70,4 +70,6 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
         )
     records = last_run(state.entries)
     lines += [f"  last run   {run_summary(state.name, records)}"] if records else []
+    if state.open_run and not state.driver_alive:
+        lines.append(f"  its driver is gone; let the run end: vllm-host run {state.name}")
     return lines

@@ -7,9 +7,11 @@ Private to the collection.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from ..io import containers, notify
+from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name
 from ..io.releases import read_gate
@@ -17,14 +19,25 @@ from ..release.gate import Gate
 from ..release.paths import Paths
 from . import engine
 from .errors import ToolError
+from .process import MainProcess
 from .service_args import parser, paths_of
+
+_CLIENT_WAIT, _LOOK = 5.0, 0.05
 
 
 def main(argv: Sequence[str]) -> int:
     """The verb."""
     args = parser("stop-engine", "stop the engine with its grace (called by the unit)").parse_args(argv)
     stop(paths_of(args.service))
+    await_client(MainProcess(os.environ.get("MAINPID")))
     return 0
+
+
+def await_client(client: MainProcess, *, clock: Clock = CLOCK) -> None:
+    """Let Docker's client tell systemd how the engine ended: what is left after this verb is killed."""
+    until = clock.monotonic() + _CLIENT_WAIT
+    while client.lives() and clock.monotonic() < until:
+        clock.sleep(_LOOK)
 
 
 def stop(paths: Paths, *, runner: Runner = run) -> None:

@@ -50,12 +50,23 @@ def stop(context: Context) -> Outcome:
 
 def stop_and_check(context: Context) -> None:
     """Stop the unit, and remove what outlived it; StepFailed when something still runs."""
+    stop_unit(context)
+    leave_no_container(context)
+
+
+def stop_unit(context: Context) -> None:
+    """Stop the unit; StepFailed when it still runs."""
     paths, runner = context.paths, context.runner
     result = systemd.stop(paths.unit, timeout=STOP_TIMEOUT, runner=runner)
     unit = systemd.show(paths.unit, runner=runner)
     if unit is None or unit.is_running:
         seen = "systemd does not answer" if unit is None else f"it is {unit.active} ({unit.sub})"
         raise StepFailed(f"systemctl stop {paths.unit} failed: {result.err.strip() or 'no reason given'}; {seen}")
+
+
+def leave_no_container(context: Context) -> None:
+    """Remove what outlived the unit, its evidence kept; StepFailed when something is left or Docker cannot say."""
+    paths, runner = context.paths, context.runner
     try:
         for state in engine.own_containers(paths, runner=runner):
             ended = engine.end(state, engine.SHORT_GRACE, runner=runner)

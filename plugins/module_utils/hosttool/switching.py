@@ -13,7 +13,7 @@ from ..release.states import REMOVE, STARTING, STARTING_KINDS
 from . import engine
 from .removing import remove_service
 from .steps import Context, Outcome, StepFailed
-from .stopping import STOP_TIMEOUT, stop_and_check
+from .stopping import STOP_TIMEOUT, leave_no_container, stop_unit
 
 
 def switch(context: Context) -> Outcome:
@@ -46,8 +46,11 @@ def roll_back(context: Context) -> Outcome:
 
 
 def _take_back_start(context: Context) -> Outcome:
-    """Stop the unit (this also cancels a pending automatic restart), leave no container, put the pointer back."""
-    stop_and_check(context)
+    """Stop the unit (this also cancels a pending automatic restart), put the pointer back, leave no container.
+
+    The pointer goes before Docker is asked: whatever Docker does, nothing starts what was taken back.
+    """
+    stop_unit(context)
     previous = context.opening.data.get("previous")
     if previous:
         switch_link(context.paths.current, f"releases/{previous}")
@@ -56,6 +59,7 @@ def _take_back_start(context: Context) -> Outcome:
     if context.opening.data.get("was_stopped"):
         write_atomic(context.paths.stopped, f"{context.opening.run}: its start was taken back\n")
     systemd.reset_failed(context.paths.unit, runner=context.runner)
+    leave_no_container(context)
     where = f"evidence in {context.paths.starts}"
     return Outcome(f"the unit is stopped, current is {previous or 'nothing'} again; {where}")
 

@@ -62,6 +62,8 @@ def said_by_main(invocation_id: str, *, runner: Runner = run) -> list[str]:
 
 
 def start_transient(unit: str, argv: Sequence[str], description: str, *, runner: Runner = run) -> Result:
-    """Start a command as a service of its own that outlives whoever asked for it."""
-    options = ["--quiet", "--collect", f"--unit={unit}", f"--description={description}", "--property=Type=exec"]
-    return runner(["systemd-run", *options, "--", *argv], timeout=60.0)
+    """Start a command as a service of its own that outlives whoever asked for it; one that is killed is begun again."""
+    options = ["--quiet", "--collect", f"--unit={unit}", f"--description={description}"]
+    properties = ["Type=exec", "Restart=on-abnormal", "RestartSec=1"]
+    words = [*options, *(f"--property={each}" for each in properties)]
+    return runner(["systemd-run", *words, "--", *argv], timeout=60.0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..findings import WARNING, Finding
 from .journal import opening
 from .paths import Paths
-from .plan import failed_before, playbook
+from .plan import failed_before, playbook, retry_remedy
 from .service_state import ServiceState
 from .states import FIRST_START, REMOVE, START, STARTING_KINDS, STOP
 
@@ -52,9 +52,17 @@ def decide(wanted: str, release: str | None, state: ServiceState, *, retry: bool
     return _stop(state) if wanted == STOPPED else _remove(state)
 
 
+def cut_by_reboot(state: ServiceState) -> bool:
+    """Whether the open run is a start that the end of its boot cut off: all that is left to do is to take it back."""
+    records = state.open_run
+    return bool(records) and records[0].kind in STARTING_KINDS and state.run_of_this_boot != records[0].run
+
+
 def _about_open_run(wanted: str, kind: str, run: str, state: ServiceState) -> Decision:
     if kind in KINDS[wanted]:
-        return Decision(follow=run, release=state.open_run[0].release, reason=f"the run {run} is under way")
+        first = state.open_run[0]
+        told = f"the run {run}, begun by {first.by or 'unknown'}, is under way: following it to its end"
+        return Decision(follow=run, release=first.release, reason=told)
     remedy = f"let it end first: vllm-host status {state.name}"
     return Decision(refused=f"the run {run} has not ended, and it is no way to {wanted}; {remedy}")
 
@@ -80,8 +88,7 @@ def _first_start(release: str | None, state: ServiceState, retry: bool) -> Decis
         return Decision(refused=f"it was never committed on this host; put it there with: {playbook('deploy')}")
     cause = failed_before(release, state)
     if cause is not None and not retry:
-        remedy = f"change the definition, or try the same again with: {playbook('deploy')} -e vllm_retry={state.name}"
-        return Decision(refused=f"{release} failed here and was taken back: {cause}; {remedy}")
+        return Decision(refused=f"{release} failed here and was taken back: {cause}; {retry_remedy(state.name)}")
     return Decision(FIRST_START, release, reason="it was never committed on this host")
 
 

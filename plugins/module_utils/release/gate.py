@@ -52,6 +52,9 @@ DEAD = "dead"
 CANCELLED = "cancelled"
 SILENT = "silent"
 LATE = "late"
+# Given at the ending of a start to one whose gate gave no verdict.
+CUT_OFF = "cut_off"
+INTERRUPTED = (CANCELLED, CUT_OFF)
 
 
 def gate_from_dict(data: Mapping[str, Any]) -> Gate:

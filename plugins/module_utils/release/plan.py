@@ -8,12 +8,13 @@ Private to the collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .differences import content_differences
-from .journal import first_failure, last_run, outcome
+from .gate import INTERRUPTED
+from .journal import Entry, first_failure, last_run, outcome
 from .paths import Paths
 from .service_state import ServiceState
 from .states import ROLLBACK_FAILED, ROLLED_BACK, STARTING_KINDS
@@ -70,14 +71,33 @@ def left_inventory(on_host: Iterable[str], in_inventory: Iterable[str]) -> list[
 def failed_before(release: str | None, state: ServiceState) -> str | None:
     """Why this very release went back on this host the last time that it was tried; None when it did not.
 
-    A start that a reboot interrupted did not fail.
+    A start that was interrupted did not fail: by a reboot, or by whoever stopped it (a stop of Docker, say).
     """
     tried = [entry for entry in state.entries if entry.release == release and entry.kind in STARTING_KINDS]
-    records = last_run(tried)
+    return failure_of(last_run(tried))
+
+
+def failure_of(records: Sequence[Entry]) -> str | None:
+    """Why a start was taken back, when that was the release's own doing."""
     failure = first_failure(records)
     if failure is None or outcome(records) not in (ROLLED_BACK, ROLLBACK_FAILED):
         return None
+    if failure.data.get("verdict") in INTERRUPTED:
+        return None
     return failure.message or "no reason was recorded"
+
+
+def retry_remedy(name: str) -> str:
+    """What to do about a release that failed on this host."""
+    return f"change the definition, or try the same again with: {playbook('deploy')} -e vllm_retry={name}"
+
+
+def way_on(name: str, records: Sequence[Entry]) -> str:
+    """What to type after a run that did not commit."""
+    kind = records[0].kind
+    if kind == FIRST_START:
+        return retry_remedy(name) if failure_of(records) else f"begin again with: {playbook('deploy')}"
+    return f"begin again with: {playbook(kind, name)}"
 
 
 def playbook(verb: str, name: str | None = None) -> str:
@@ -122,8 +142,7 @@ def _failed_first(release: str | None, state: ServiceState) -> PlanEntry | None:
     cause = None if state.last_good else failed_before(release, state)
     if cause is None:
         return None
-    remedy = f"change the definition, or try the same again: {playbook('deploy')} -e vllm_retry={state.name}"
-    return _entry(state, FAILED, f"{release} failed here and was taken back: {cause}", next=remedy)
+    return _entry(state, FAILED, f"{release} failed here and was taken back: {cause}", next=retry_remedy(state.name))
 
 
 def _first_start(release: str | None, state: ServiceState) -> PlanEntry | None:

@@ -116,6 +116,15 @@ def test_switch_and_take_back_a_first_start(context, paths, record, docker, host
     assert "reset-failed" in host.asked
 
 
+def test_what_was_taken_back_cannot_start_even_when_docker_does_not_answer(context, paths, docker, host):
+    (docker.folder / "down").touch()
+    host.active = "failed"
+    with pytest.raises(StepFailed, match="its container may be left: Cannot connect"):
+        roll_back(context())
+    assert link_name(paths.current) is None
+    assert "reset-failed" in host.asked
+
+
 def test_switch_and_take_back_a_start_of_a_stopped_service(context, paths, record):
     paths.stopped.write_text("x")
     started = context("start", previous=record.id, was_stopped=True)
@@ -150,14 +159,14 @@ def test_the_first_failed_start_says_why(context, paths, host):
     def crash_loop():
         for number in (1, 2):
             starts.begin(paths, {"invocation_id": f"i{number}"})
-            starts.update(paths, number, {"ready": False, "reason": f"cause {number}"})
+            starts.update(paths, number, {"ready": False, "verdict": "dead", "reason": f"cause {number}"})
         host.active = "failed"
         return Result((), 1, "", "Job for vllm-chat.service failed.")
 
     host.on_start = crash_loop
     with pytest.raises(StepFailed, match=r"cause 1 \(start 1\)") as caught:
         start(context())
-    assert caught.value.data == {"seq": 1}
+    assert caught.value.data == {"seq": 1, "verdict": "dead"}
 
 
 def test_a_start_that_systemd_did_not_begin(context, host):

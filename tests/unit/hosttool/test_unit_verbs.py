@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import stop
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import await_client, stop
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
 
 LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
@@ -99,6 +99,18 @@ def test_an_ending_is_kept_and_nothing_is_left(paths, docker, invocation, secret
     assert json.loads((paths.start(1) / "startup.json").read_text())["first_error_line"]
 
 
+def test_a_start_whose_gate_was_killed_has_a_verdict_all_the_same(paths, docker, invocation):
+    environ = invocation("i1")
+    prepare(paths)
+    starts.update(paths, 1, {"container_id": "c1"})
+    docker.make("c1", LOG)
+    assert finish(paths, environ=environ)
+    known = starts.read(paths, 1)
+    assert (known["ready"], known["verdict"]) == (False, "cut_off")
+    assert known["reason"] == "the start was cut off after 0 s, before it was ready (systemd says: exit-code)"
+    assert docker.left == []
+
+
 @pytest.mark.parametrize(("ready", "grace"), [(True, 7), (False, 5)])
 def test_an_engine_that_outlived_its_client_is_ended_with_its_grace(paths, docker, invocation, ready, grace):
     environ = invocation("i1")
@@ -138,3 +150,34 @@ def test_a_served_engine_gets_the_grace_of_its_release(paths, docker):
     docker.make("c2", Status="exited")
     stop(paths)
     assert docker.asked("stop") == ["stop -t 7 c1"]
+
+
+class Client:
+    """Docker's client, which ends a moment after the engine."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    def lives(self):
+        self.looks -= 1
+        return self.looks >= 0
+
+
+class Ticks:
+    """A clock that goes on when somebody sleeps."""
+
+    def __init__(self):
+        self.passed = 0.0
+
+    def monotonic(self):
+        return self.passed
+
+    def sleep(self, seconds):
+        self.passed += seconds
+
+
+@pytest.mark.parametrize(("looks", "waited"), [(0, 0.0), (3, 0.15), (10_000, 5.0)])
+def test_the_client_may_say_how_the_engine_ended_but_not_for_ever(looks, waited):
+    clock = Ticks()
+    await_client(Client(looks), clock=clock)
+    assert clock.passed == pytest.approx(waited, abs=0.1)

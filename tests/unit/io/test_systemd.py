@@ -53,6 +53,7 @@ def test_a_driver_is_a_service_of_its_own():
     assert run.calls[0][0] == "systemd-run"
     assert run.calls[0][-4:] == ["--", "/usr/local/bin/vllm-host", "run", "chat"]
     assert "--unit=d.service" in run.calls[0] and "--collect" in run.calls[0]
+    assert "--property=Restart=on-abnormal" in run.calls[0]  # killed, it goes on; an end of its own is the end
 
 
 def test_the_words_of_the_main_process_without_an_invocation_are_none():

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import decide
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import cut_by_reboot, decide
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.differences import content_differences
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, FAILED, INTENT, Entry
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.plan import left_inventory, plan_service
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.plan import left_inventory, plan_service, way_on
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.service_state import (
     ServiceState,
     StartState,
@@ -93,6 +94,22 @@ def test_actions(state, host, action):
 def test_a_start_that_a_reboot_cut_off_did_not_fail():
     records = (entry("staged"), entry("rolling_back", INTENT, message="rebooted"), entry("rolled_back"))
     assert plan_service(wanted(), seen(entries=records)).action == "first_start"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "action"), [("cancelled", "first_start"), ("cut_off", "first_start"), ("dead", "failed")]
+)
+def test_a_start_that_was_stopped_did_not_fail(verdict, action):
+    broken = replace(entry("starting", FAILED, message="no"), data={"verdict": verdict})
+    records = (entry("staged"), broken, entry("rolling_back"), entry("rolled_back"))
+    assert plan_service(wanted(), seen(entries=records)).action == action
+    assert ("vllm_retry=chat" in way_on("chat", records)) == (action == "failed")
+
+
+def test_only_a_start_of_another_boot_is_cut_off():
+    assert cut_by_reboot(seen(entries=OPEN))
+    assert not cut_by_reboot(seen(entries=OPEN, run_of_this_boot=OPEN[0].run))
+    assert not cut_by_reboot(seen(entries=failed()))
 
 
 def test_the_plan_tells_difference_downtime_and_way_back(make_content):
