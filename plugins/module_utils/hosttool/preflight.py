@@ -79,6 +79,9 @@ def _remedy(said: str, record: ReleaseRecord) -> str:
         return "; Docker has no GPU runtime here: install the NVIDIA container toolkit with deploy, or set gpus: none"
     if "unresolvable CDI devices" in said:
         return f"; the host has no such GPU (asked for {gpus!r}): list them with nvidia-ctk cdi list, then change gpus"
+    if record.host.device_request == "cdi" and gpus != "none" and "no such file or directory" in said:
+        again = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+        return f"; the CDI specification names what is not here, as after a driver update: write it again with {again}"
     if "bind source path does not exist" in said:
         return "; make the path on the host, or change model or mounts"
     return ""

@@ -95,3 +95,20 @@ def test_gpus_reach_docker_as_the_right_device_request(tmp_path, standin_lock, l
     requests = json.loads(lab[HOST].run("docker inspect -f '{{json .HostConfig.DeviceRequests}}' vllm-chat"))
     assert [(request["Driver"], request["DeviceIDs"]) for request in requests] == [("cdi", devices)]
     assert inside(lab, "nvidia-smi -L").count("GPU ") >= 1
+
+
+def test_a_gpu_that_docker_cannot_give_is_refused_in_dockers_own_words(tmp_path, standin_lock, lab):
+    lab[HOST].reset()
+    # What a driver update leaves behind: a CDI specification that names a library which is gone.
+    spec, gone = "/etc/cdi/nvidia.json", "/usr/lib/libcuda.so.1.lab"
+    mount = {"hostPath": gone, "containerPath": gone, "options": ["ro", "bind"]}
+    stale = f"import json; d = json.load(open('{spec}')); d['containerEdits']['mounts'].append({mount})"
+    lab[HOST].run(f"cp -a {spec} /root/nvidia.json && python3 -c \"{stale}; json.dump(d, open('{spec}', 'w'))\"")
+    try:
+        played = Inventory.make(tmp_path, {"chat": service(gpus=[1])}, lock=standin_lock).play("deploy")
+    finally:
+        lab[HOST].run(f"mv /root/nvidia.json {spec}")
+    assert played.rc != 0
+    assert gone in played.text and "no such file or directory" in played.text
+    assert "nvidia-ctk cdi generate" in played.text
+    assert lab[HOST].run("docker ps -aq") == ""
