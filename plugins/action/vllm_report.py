@@ -16,9 +16,9 @@ from ansible.utils.display import Display
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding, finding_from_dict
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
+    PLAN_FINDINGS,
     Report,
     ServiceReport,
-    differs_finding,
     render_text,
 )
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.names import names_of
@@ -44,10 +44,11 @@ def host_report(host: str, variables: Mapping[str, Any], show: list[str], only: 
 def service_report(
     host: str, service: Mapping[str, Any], plan: Mapping[str, Any], proof: Mapping[str, Any], show: list[str]
 ) -> ServiceReport:
-    """Make the entry of one service; a running service that differs is an error of its own."""
+    """Make the entry of one service; one that differs, or is down, is an error of its own."""
     findings = [finding_from_dict(data) for data in proof.get("findings", [])]
-    if "verification" in show and plan.get("action") == "differs":
-        findings.append(differs_finding(host, plan))
+    judge = PLAN_FINDINGS.get(plan.get("action", ""))
+    if "verification" in show and judge:
+        findings.append(judge(host, plan))
     return ServiceReport(
         host=host,
         service=service["name"],

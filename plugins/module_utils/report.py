@@ -69,6 +69,35 @@ def differs_finding(host: str, plan: Mapping[str, Any]) -> Finding:
     )
 
 
+def down_finding(host: str, plan: Mapping[str, Any]) -> Finding:
+    """Judge a service that shall run and does not; nobody starts it again without a word."""
+    return Finding(
+        id="service_down",
+        severity="error",
+        subject=f"{host} {plan['name']}",
+        message="does not run as the inventory asks; it was left alone",
+        expected=plan.get("wanted"),
+        observed=plan.get("reason"),
+        remedy=plan.get("next"),
+    )
+
+
+def unproved_finding(host: str, plan: Mapping[str, Any]) -> Finding:
+    """Say that a service was not proved, because a run is changing it."""
+    return Finding(
+        id="service_busy",
+        severity="warning",
+        subject=f"{host} {plan['name']}",
+        message="was not proved: a run of it has not ended",
+        observed=plan.get("reason"),
+        remedy=plan.get("next"),
+    )
+
+
+# What a plan says of a service that nothing was proved of.
+PLAN_FINDINGS = {"differs": differs_finding, "failed": down_finding, "busy": unproved_finding}
+
+
 def render_text(report: Report) -> str:
     """Write the report for a person: the verdict, then what to do first, then one block a service."""
     lines = [verdict(report), ""]

@@ -324,7 +324,8 @@ def main() -> None:
         module.fail_json(msg=str(error) if isinstance(error, ToolError) else f"{paths.service}: {error}")
     if result.get("result") not in (None, COMMITTED):
         module.fail_json(
-            msg=f"{result['summary']}. Look at: vllm-host status {paths.service}; {result['next']}", **result
+            msg=f"{result['summary'].rstrip('.')}. Look at: vllm-host status {paths.service}; {result['next']}",
+            **result,
         )
     module.exit_json(**result)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
+    PLAN_FINDINGS,
     Report,
     ServiceReport,
     curl_line,
@@ -67,6 +68,15 @@ def test_a_lost_host_fails_the_report_and_is_named():
     assert report.failed
     assert text.startswith("Verification: 1 service on 2 hosts, 0 errors, 1 host lost.")
     assert "LOST gpu2" in text
+
+
+@pytest.mark.parametrize(("action", "fails"), [("differs", True), ("failed", True), ("busy", False)])
+def test_what_was_not_proved_is_never_silently_green(action, fails):
+    plan = {"name": "chat", "action": action, "reason": "its unit is failed", "next": "start it"}
+    finding = PLAN_FINDINGS[action]("gpu1", plan)
+    report = Report("Verification", [ServiceReport("gpu1", "chat", plan=plan, findings=[finding])])
+    assert report.failed is fails
+    assert "start it" in render_text(report)
 
 
 def test_a_service_that_differs_shows_both_releases_and_the_next_command():
