@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
     PLAN_FINDINGS,
