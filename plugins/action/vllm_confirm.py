@@ -22,9 +22,11 @@ def services_on(host: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return known
 
 
-def unheard(verb: str, named: list[str], known: set[str]) -> str | None:
-    """Say why the word cannot be followed, or None when it can."""
+def unheard(verb: str, named: list[str], known: set[str], variable: str = "vllm_confirm") -> str | None:
+    """Say why the word cannot be followed, or None when it can; only ``vllm_confirm`` has to say something."""
     have = ", ".join(sorted(known)) or "none"
+    if not named and variable != "vllm_confirm":
+        return None
     if not named:
         return (
             f"{verb} needs a word that names the service. Services of these hosts: {have}. "
@@ -33,7 +35,7 @@ def unheard(verb: str, named: list[str], known: set[str]) -> str | None:
     foreign = [name for name in named if name not in known]
     if foreign:
         return (
-            f"vllm_confirm names {', '.join(foreign)}, which no host of this play has. "
+            f"{variable} names {', '.join(foreign)}, which no host of this play has. "
             f"Services of these hosts: {have}. Next: correct the name, or the --limit"
         )
     return None
@@ -42,7 +44,7 @@ def unheard(verb: str, named: list[str], known: set[str]) -> str | None:
 class ActionModule(ActionBase):
     """The action; nothing leaves the controller."""
 
-    _VALID_ARGS = frozenset(("verb", "word"))
+    _VALID_ARGS = frozenset(("verb", "word", "variable"))
     _requires_connection = False
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -51,8 +53,9 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         named = names_of(self._task.args.get("word"))
         fleet = [services_on(variables["hostvars"][host]) for host in variables["ansible_play_hosts_all"]]
-        problem = unheard(self._task.args["verb"], named, {name for host in fleet for name in host})
+        known = {name for host in fleet for name in host}
+        problem = unheard(self._task.args["verb"], named, known, self._task.args.get("variable", "vllm_confirm"))
         if problem:
             raise AnsibleActionFail(problem)
         mine = services_on(variables["hostvars"][variables["inventory_hostname"]])
-        return {"changed": False, "services": [mine[name] for name in named if name in mine]}
+        return {"changed": False, "names": named, "services": [mine[name] for name in named if name in mine]}

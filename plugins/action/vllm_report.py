@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -75,6 +76,18 @@ def left_findings(host: str, variables: Mapping[str, Any]) -> list[Finding]:
     ]
 
 
+def write_report(path: Path, data: Mapping[str, Any]) -> None:
+    """Write the report as JSON for other programs."""
+    try:
+        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    except (OSError, ValueError) as error:
+        message = (
+            f"vllm_report_file: {path} cannot be written: {getattr(error, 'strerror', None) or error}. Allowed: a file "
+            "in a folder that is there. Next: correct it, then run gpuhosts.vllm.verify"
+        )
+        raise AnsibleActionFail(message) from None
+
+
 class ActionModule(ActionBase):
     """The action; nothing leaves the controller."""
 
@@ -88,7 +101,7 @@ class ActionModule(ActionBase):
         display.display("\n" + render_text(report))
         data = json.loads(json.dumps(report.to_dict(), default=str))
         if self._task.args.get("write_to"):
-            Path(self._task.args["write_to"]).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+            write_report(Path(str(self._task.args["write_to"])), data)
         result.update(changed=False, report=data, failed=report.failed)
         if report.failed:
             result["msg"] = f"{report.title} failed; the report above says what to do first"

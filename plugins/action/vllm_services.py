@@ -15,7 +15,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.problems im
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.lock_file import lock_path, read_lock_file
 
 OFF = ("false", "no", "off", "0")
-JUDGED = ("services", "defaults", "secrets", "registry", "hf_endpoint")
+JUDGED = ("services", "extra_services", "defaults", "secrets", "registry", "hf_endpoint")
 
 
 class ActionModule(ActionBase):

@@ -30,6 +30,12 @@ options:
     description: The services that the human named, a list or a text with commas.
     type: raw
     default: ''
+  variable:
+    description:
+      - The variable that the word was given in, for the messages.
+      - V(vllm_confirm) has to name a service; all others may be empty, and may name only services that there are.
+    type: str
+    default: vllm_confirm
 """
 
 EXAMPLES = r"""
@@ -41,6 +47,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+names:
+  description: The services that the human named, as a list.
+  type: list
+  elements: str
+  returned: always
 services:
   description:
     - The named services that this host has.

@@ -32,6 +32,12 @@ options:
       - The keys of a service are in the README, and in C(inventories/example/group_vars/vllm_servers.yml).
     type: dict
     default: {}
+  extra_services:
+    description:
+      - More services, or other keys for some of O(services), laid over O(services) as a host or a group says.
+      - Maps are merged, lists are replaced.
+    type: dict
+    default: {}
   defaults:
     description:
       - Keys that every service has unless it says otherwise. Maps are merged, lists are replaced, and V(null) in a

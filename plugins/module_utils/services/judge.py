@@ -8,7 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from ..registry.options import REGISTRY_OPTION
 from .content import service_entry
 from .images import looks_like_image
 from .leaks import masked, secret_values
+from .merge import merged
 from .model import Service
 from .parse import parse_services
 from .plain import plain
@@ -26,6 +27,7 @@ from .problems import UNLOCKED, Complaints, Problem, ServicesError, kind_of
 from .schema import ABSENT
 from .secrecy import looks_secret
 
+EXTRA = "vllm_extra_services"
 _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "list": (list, tuple), "dict": (Mapping,)}
 
 
@@ -42,6 +44,7 @@ class Asked:
     lock_name: str = "vllm.lock.yml"
     require_lock: bool = True
     lock_problems: Sequence[str] = field(default_factory=tuple)
+    extra_services: object = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ def judge(asked: Asked) -> Judged:
     """Judge it all; ServicesError with every problem at once, none of which holds a secret."""
     problems: list[Problem] = []
     services: list[Service] = []
+    asked = _with_extra(asked, problems)
     try:
         services = parse_services(asked.services, asked.defaults, asked.secrets)
     except ServicesError as error:
@@ -72,6 +76,18 @@ def judge(asked: Asked) -> Judged:
     return Judged(entries, notes)
 
 
+def _with_extra(asked: Asked, problems: list[Problem]) -> Asked:
+    """``vllm_extra_services`` over ``vllm_services``; what is no map is said and left out."""
+    extra, services = asked.extra_services, asked.services
+    if extra is not None and not isinstance(extra, Mapping):
+        complaints = Complaints(EXTRA)
+        complaints.say("(the whole)", f"a {kind_of(extra)}", "a map of services by name")
+        problems += complaints.found
+    if not isinstance(extra, Mapping) or not isinstance(services, (Mapping, type(None))):
+        return asked
+    return replace(asked, services=merged(services or {}, extra))
+
+
 def _lock(asked: Asked, problems: list[Problem]) -> Lock | None:
     faults = asked.lock_problems
     lock = None
@@ -80,7 +96,7 @@ def _lock(asked: Asked, problems: list[Problem]) -> Lock | None:
             lock = parse_lock(asked.lock)
         except LockError as error:
             faults = error.problems
-    allowed = f"what {COMMAND} writes; take the wrong entry out and let it write it again"
+    allowed = f"what {COMMAND} writes; take the wrong entry out, or remove the file, and let it write it again"
     problems += [Problem("vllm.lock.yml", asked.lock_name, fault, allowed, next=COMMAND) for fault in faults]
     return lock
 

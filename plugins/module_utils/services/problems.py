@@ -18,7 +18,15 @@ NEXT = "correct it in the inventory, then see what would happen: ansible-playboo
 SHOWN = 80
 _OTHER_KINDS = {"NoneType": "null", "list": "list", "tuple": "list"}
 # Problems that are no service's own carry the variable or file that they are in.
-_VARIABLES = {"vllm_services", "vllm_defaults", "vllm_secrets", "vllm_registry", "vllm_hf_endpoint", "vllm.lock.yml"}
+_VARIABLES = {
+    "vllm_services",
+    "vllm_extra_services",
+    "vllm_defaults",
+    "vllm_secrets",
+    "vllm_registry",
+    "vllm_hf_endpoint",
+    "vllm.lock.yml",
+}
 # What comes first in a list of problems: what would leak or expose, then what cannot live together, then the rest.
 EXPOSURE, CLASH, PLAIN, UNLOCKED = 0, 1, 2, 3
 

@@ -31,6 +31,7 @@ def test_names_are_read_from_a_text_or_a_list_without_repeats():
     assert names_of("chat, embed,chat,") == ["chat", "embed"]
     assert names_of(["chat", " chat "]) == ["chat"]
     assert names_of("") == names_of(None) == []
+    assert names_of(3) == ["3"] and names_of(True) == ["True"] and names_of({"a": 1}) == ["{'a': 1}"]
 
 
 def test_a_missing_word_lists_the_services_there_are():
@@ -51,3 +52,9 @@ def test_services_that_left_the_inventory_can_be_named_too():
     host = {"vllm_judged": {"services": SERVICES}, "vllm_plan": {"left_inventory": ["old"]}}
     assert services_on(host)["old"] == {"name": "old"}
     assert services_on(host)["chat"] == SERVICES[0]
+
+
+def test_a_word_that_may_be_missing_may_still_name_only_what_there_is():
+    assert unheard("narrow", [], {"chat"}, "vllm_only") is None
+    assert unheard("narrow", ["chat"], {"chat"}, "vllm_only") is None
+    assert "vllm_only names chst" in str(unheard("narrow", ["chst"], {"chat"}, "vllm_only"))

@@ -37,6 +37,27 @@ def test_an_image_that_is_not_locked_is_told_the_command(service):
     judge(Asked({"chat": service(image="vllm/vllm-openai:v0.32.0", state="absent")}, lock=LOCK))
 
 
+def test_extra_services_are_laid_over_the_services(service):
+    extra = {"chat": {"config": {"max-model-len": 512}}, "more": service(port=8001, gpus="none")}
+    services = {"chat": service(config={"dtype": "auto"}, gpus="none")}
+    chat, more = judge(Asked(services, extra_services=extra, lock=LOCK)).services
+    words = chat["release"]["content"]["args"]
+    assert "--dtype" in words and words[words.index("--max-model-len") + 1] == "512"
+    assert more["port"] == 8001
+    assert len(judge(Asked(None, extra_services=services, lock=LOCK)).services) == 1
+
+
+@pytest.mark.parametrize("extra", ["chat", ["chat"], 3])
+def test_extra_services_that_are_no_map_are_said_with_their_name(service, extra):
+    (found,) = wrong(services={"chat": service()}, lock=LOCK, extra_services=extra)
+    assert found.line().startswith("vllm_extra_services, (the whole): a ")
+
+
+@pytest.mark.parametrize("services", ["chat", 3])
+def test_services_that_are_no_map_are_said_with_their_name(services):
+    assert wrong(services=services, extra_services={})[0].line().startswith("vllm_services, ")
+
+
 def test_a_missing_lock_is_said_beside_other_faults(service):
     found = wrong(services={"chat": service(port="x")}, defaults={"state": "stopped"}, lock=None)
     assert [problem.key for problem in found] == ["port", "image"]
