@@ -171,6 +171,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import Wanted, decide_now
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import state_text, watch
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.opening import Request, open_run, start_driver
@@ -181,26 +182,13 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging imp
     stage_unknown,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.containers import DockerError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.observe import observe
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import (
-    Decision,
-    cut_by_reboot,
-    decide,
-)
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import Decision
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import JournalError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.record import RecordError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import (
-    ABORTED,
-    COMMITTED,
-    ROLLED_BACK,
-    STARTING_KINDS,
-)
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import COMMITTED, STARTING_KINDS
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.view import run_title
-
-# How long a call waits for the end of a run that a restart of the host cut off: nothing of it runs any more.
-END_WAIT = 60.0
 
 SPEC: dict[str, Any] = {
     "service": {"type": "str", "required": True},
@@ -261,7 +249,8 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
     params = module.params
     if params["follow"]:
         return watch(paths, params["follow"], params["wait"])
-    decision, ended = decided(module, paths)
+    wanted = Wanted(params["state"], (params["release"] or {}).get("id"), params["retry"])
+    decision, ended = decide_now(paths, wanted, check=module.check_mode)
     told = told_of(paths, decision)
     if module.check_mode or not decision.changes:
         return told
@@ -277,22 +266,6 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
         "findings": [*told["findings"], *done["findings"]],
         "progress": [*said, *done["progress"]],
     }
-
-
-def decided(module: AnsibleModule, paths: Paths) -> tuple[Decision, list[str]]:
-    """What to do now, and what was said of a run that the host's restart had cut off: that one is ended first."""
-    params, ended = module.params, []
-    state = observe(paths)
-    release = (params["release"] or {}).get("id")
-    decision = decide(params["state"], release, state, retry=params["retry"])
-    if decision.follow and decision.release == release and cut_by_reboot(state) and not module.check_mode:
-        done = watch(paths, decision.follow, END_WAIT)
-        if done["result"] in (ABORTED, ROLLED_BACK):
-            ended = [done["summary"]]
-            decision = decide(params["state"], release, observe(paths), retry=params["retry"])
-    if decision.refused:
-        raise ToolError(f"{paths.service}: {'; '.join([*ended, decision.refused])}")
-    return decision, ended
 
 
 def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:

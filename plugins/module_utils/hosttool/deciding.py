@@ -1,0 +1,59 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Look at a service and decide what to do with it now; a start that the host's restart cut off is ended first.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ..io.observe import observe
+from ..release.decide import Decision, cut_by_reboot, decide
+from ..release.paths import Paths
+from ..release.service_state import ServiceState
+from ..release.states import ABORTED, ROLLED_BACK
+from .errors import ToolError
+from .following import watch
+
+# Nothing of such a run lives any more: taking it back is a matter of seconds.
+END_WAIT = 60.0
+
+Watcher = Callable[[Paths, str, float], dict[str, Any]]
+Observer = Callable[[Paths], ServiceState]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The state that was asked for, with its release, and whether one that went back may be tried again."""
+
+    state: str
+    release: str | None = None
+    retry: bool = False
+
+
+def decide_now(
+    paths: Paths, wanted: Wanted, *, check: bool, look: Observer = observe, follow: Watcher = watch
+) -> tuple[Decision, list[str]]:
+    """The decision, and what became of a run that had to end before it; ToolError for a refusal."""
+    state = look(paths)
+    ended: list[str] = []
+    decision = decide(wanted.state, wanted.release, state, retry=wanted.retry)
+    if not check and _cut_off(decision, wanted, state):
+        done = follow(paths, str(decision.follow), END_WAIT)
+        if done["result"] in (ABORTED, ROLLED_BACK):
+            ended = [done["summary"]]
+            decision = decide(wanted.state, wanted.release, look(paths), retry=wanted.retry)
+    if decision.refused:
+        raise ToolError(f"{paths.service}: {'; '.join([*ended, decision.refused])}")
+    return decision, ended
+
+
+def _cut_off(decision: Decision, wanted: Wanted, state: ServiceState) -> bool:
+    """Whether there is only the end of an interrupted start left, of the very release that is wanted.
+
+    Another release would not be staged yet: that run is followed to its end, and the next deploy goes on.
+    """
+    return decision.follow is not None and decision.release == wanted.release and cut_by_reboot(state)
