@@ -63,7 +63,8 @@ def _about_open_run(wanted: str, kind: str, run: str, state: ServiceState) -> De
         first = state.open_run[0]
         told = f"the run {run}, begun by {first.by or 'unknown'}, is under way: following it to its end"
         return Decision(follow=run, release=first.release, reason=told)
-    remedy = f"let it end first: vllm-host status {state.name}"
+    verb = "status" if state.driver_alive else "run"
+    remedy = f"let it end first, on the host: vllm-host {verb} {state.name}"
     return Decision(refused=f"the run {run} has not ended, and it is no way to {wanted}; {remedy}")
 
 

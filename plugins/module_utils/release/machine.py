@@ -3,7 +3,8 @@
 """What a run does next, told from its journal alone and from whether the host is still in the same boot.
 
 Every step can be done twice, so a driver that died is replaced by one that does the last intent again. Only a reboot
-changes the course: a start that it interrupted is rolled back, a stop goes on.
+changes the course: a start that it interrupted is rolled back, unless the boot has started what was committed before; a
+stop goes on.
 Private to the collection.
 """
 
@@ -19,13 +20,16 @@ from .states import (
     COMMITTED,
     ROLLED_BACK,
     ROLLING_BACK,
+    START,
     STARTING_KINDS,
+    SWITCHED,
     TERMINAL,
     state_after,
     state_after_failure,
 )
 
 REBOOTED = "the host restarted in the middle of the run"
+BOOTED = f"{REBOOTED}; what was committed before boots by itself"
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ def next_step(records: Sequence[Entry], observed: Observed) -> Step | None:
         after = state_after_failure(last.state)
         return Step(after, _cause(records)) if after else None
     if _cut_by_reboot(last, observed):
+        if _boots_by_itself(last, observed):
+            return Step(COMMITTED, BOOTED)
         return Step(ABORTED if _untouched(last) else ROLLING_BACK, REBOOTED)
     if last.phase == INTENT:
         return Step(last.state, last.message)
@@ -70,6 +76,12 @@ def _cut_by_reboot(last: Entry, observed: Observed) -> bool:
     if observed.same_boot or last.kind not in STARTING_KINDS or last.state == ROLLING_BACK:
         return False
     return not (last.state == COMMITTED and observed.last_good == last.release)
+
+
+def _boots_by_itself(last: Entry, observed: Observed) -> bool:
+    """A stopped service that was being started again runs by now: taking that back would stop it without a word."""
+    switched = last.state != SWITCHED or last.phase == DONE
+    return last.kind == START and last.release == observed.last_good and switched and not _untouched(last)
 
 
 def _untouched(last: Entry) -> bool:

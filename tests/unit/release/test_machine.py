@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release import states
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, FAILED, INTENT, Entry
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.machine import (
+    BOOTED,
     REBOOTED,
     Observed,
     Step,
@@ -90,6 +91,19 @@ def test_a_start_does_not_outlive_its_boot(kind, state, phase):
         return
     records = (entry(kind, "staged", DONE), entry(kind, state, phase))
     assert next_step(records, Observed(same_boot=False)) == Step("rolling_back", REBOOTED)
+
+
+@pytest.mark.parametrize("state", ["switched", "starting", "verifying", "soaking"])
+def test_what_was_committed_before_and_boots_by_itself_is_not_stopped(state):
+    records = (entry("start", "staged", DONE), entry("start", state, DONE))
+    rebooted = Observed(same_boot=False, last_good=records[0].release)
+    step = next_step(records, rebooted)
+    assert step == Step("committed", BOOTED)
+    records += (entry("start", "committed", INTENT, BOOTED),)
+    assert next_step(records, rebooted) == Step("committed", BOOTED)
+    # Whether it boots is not known while the mark of a stopped service may still be there.
+    unsure = (entry("start", "staged", DONE), entry("start", "switched", INTENT))
+    assert next_step(unsure, rebooted) == Step("rolling_back", REBOOTED)
 
 
 @pytest.mark.parametrize(("state", "phase"), [("staged", DONE), ("preflighted", INTENT), ("preflighted", DONE)])
