@@ -116,23 +116,46 @@ def service(**changes: Any) -> dict[str, Any]:
     return {**definition, **changes}
 
 
-def ansible(command: str, *arguments: str, timeout: float = 600) -> Played:
-    """Run an Ansible command of the environment that runs the tests, with the collection found by its name."""
-    binary = Path(sys.executable).with_name(command)
-    environment = {
+def binary(command: str) -> str:
+    """Find a command of the environment that runs the tests."""
+    return str(Path(sys.executable).with_name(command))
+
+
+def environment() -> dict[str, str]:
+    """Give the environment that lets Ansible find the collection by its name, and write plain text."""
+    return {
         **os.environ,
-        "PATH": f"{binary.parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "ANSIBLE_COLLECTIONS_PATH": str(TREE),
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
         "ANSIBLE_LOCALHOST_WARNING": "False",
         "ANSIBLE_DEPRECATION_WARNINGS": "False",
     }
+
+
+def begin(inventory: Inventory, name: str) -> subprocess.Popen[bytes]:
+    """Begin a playbook in a process group of its own, for tests that end it in mid-play; its text is in `began`."""
+    words = [binary("ansible-playbook"), f"gpuhosts.vllm.{name}", "-i", str(inventory.folder / "hosts.json")]
+    with (inventory.folder / "began").open("wb") as text:
+        return subprocess.Popen(
+            words,
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=text,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def ansible(command: str, *arguments: str, timeout: float = 600) -> Played:
+    """Run an Ansible command of the environment that runs the tests, with the collection found by its name."""
     began = time.monotonic()
     done = subprocess.run(
-        [str(binary), *arguments],
+        [binary(command), *arguments],
         cwd=ROOT,
-        env=environment,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
