@@ -150,3 +150,10 @@ def test_a_power_cut_in_mid_start_is_ended_by_the_next_deploy(make, lab):
     assert "the host restarted in the middle of the run" in played.text
     assert_it_serves(lab[HOST], starts=2)
     assert len({record["run"] for record in journal(lab[HOST])}) == 2
+
+
+def test_a_server_that_responds_is_not_a_server_that_serves(make, lab):
+    played = make({"STANDIN_POST": "fail"}).play("deploy")
+    assert played.rc != 0
+    assert "claim_generates" in played.text
+    assert_nothing_is_left(lab[HOST])
