@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from . import build, hosts, names, pki, rootfs, state
@@ -49,6 +50,10 @@ def _start(client: docker.DockerClient, place: Place, image: str, **more: Any) -
         found.start()
 
 
+# The lane of the hosts and that of the engines both need the registries, and may come at the same moment.
+ONE_BY_ONE = threading.Lock()
+
+
 def registry_image(client: docker.DockerClient, source: Source) -> str:
     base = rootfs.ensure(client, rootfs.TRIXIE, source)
     return build.ensure(client, build.Recipe("registry", base, "trixie"), source)
@@ -56,8 +61,9 @@ def registry_image(client: docker.DockerClient, source: Source) -> str:
 
 def ensure_registry(client: docker.DockerClient, source: Source) -> None:
     """The open registry; its images outlive its container."""
-    hosts.network(client)
-    _start(client, REGISTRY, registry_image(client, source), volumes=_volume(REGISTRY))
+    with ONE_BY_ONE:
+        hosts.network(client)
+        _start(client, REGISTRY, registry_image(client, source), volumes=_volume(REGISTRY))
     registry().wait()
 
 
@@ -67,6 +73,12 @@ def _volume(place: Place) -> dict[str, dict[str, str]]:
 
 def ensure_private(client: docker.DockerClient, source: Source) -> None:
     """The private registry."""
+    with ONE_BY_ONE:
+        _ensure_private(client, source)
+    private().wait()
+
+
+def _ensure_private(client: docker.DockerClient, source: Source) -> None:
     hosts.network(client)
     pki.ensure()
     image = registry_image(client, source)
@@ -84,7 +96,6 @@ def ensure_private(client: docker.DockerClient, source: Source) -> None:
     }
     mounts = {**_volume(PRIVATE), str(pki.folder()): {"bind": "/pki", "mode": "ro"}}
     _start(client, PRIVATE, image, volumes=mounts, environment=settings)
-    private().wait()
 
 
 def ensure_hub(client: docker.DockerClient, source: Source) -> None:
