@@ -102,10 +102,10 @@ class ActionModule(ActionBase):
         data = json.loads(json.dumps(report.to_dict(), default=str))
         if self._task.args.get("write_to"):
             write_report(Path(str(self._task.args["write_to"])), data)
-        result.update(changed=False, report=data, failed=report.failed)
-        if report.failed:
-            result["msg"] = f"{report.title} failed; the report above says what to do first"
-        return result
+        if report.failed:  # a failed task prints all that it returns: people have read it, programs have the file
+            message = f"{report.title} failed; the report above says what to do first"
+            return {**result, "changed": False, "failed": True, "msg": message}
+        return {**result, "changed": False, "report": data}
 
     def _gather(self, variables: Mapping[str, Any]) -> Report:
         show = self._task.args.get("show") or ["plan", "verification"]

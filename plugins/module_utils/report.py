@@ -139,7 +139,8 @@ def curl_line(entry: ServiceReport) -> str:
         path, ask = "embeddings", {"model": name, "input": "Hello"}
     key = ' -H "Authorization: Bearer $VLLM_API_KEY"' if entry.needs_key else ""
     body = shlex.quote(json.dumps(ask))
-    return f'curl {entry.url}/v1/{path}{key} -H "Content-Type: application/json" -d {body}'
+    url = entry.facts.get("url") or entry.url  # where it answered: a service that differs runs where it ran
+    return f'curl {url}/v1/{path}{key} -H "Content-Type: application/json" -d {body}'
 
 
 def _plan_lines(plan: Mapping[str, Any]) -> list[str]:

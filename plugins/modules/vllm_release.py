@@ -171,10 +171,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import Wanted, decide_now
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import (
+    Wanted,
+    decide_now,
+    find_run,
+)
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import state_text, watch
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.opening import Request, open_run, start_driver
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging import (
     Staged,
     make_host_record,
@@ -249,15 +252,13 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
     params = module.params
     if params["follow"]:
         return watch(paths, params["follow"], params["wait"])
-    wanted = Wanted(params["state"], (params["release"] or {}).get("id"), params["retry"])
+    release = (params["release"] or {}).get("id")
+    wanted = Wanted(params["state"], release, params["retry"], params["by"], params["why"])
     decision, ended = decide_now(paths, wanted, check=module.check_mode)
     told = told_of(paths, decision)
     if module.check_mode or not decision.changes:
         return told
-    run_id = decision.follow
-    if run_id is None:
-        run_id = open_run(paths, Request(str(decision.kind), decision.release, params["by"], params["why"]))
-        start_driver(paths)
+    decision, run_id = find_run(paths, wanted, decision)
     done = watch(paths, run_id, params["wait"])
     said = [*ended, *([decision.reason] if decision.follow else [])]
     return {

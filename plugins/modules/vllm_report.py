@@ -54,5 +54,5 @@ RETURN = r"""
 report:
   description: The report as data, with C(title), C(services), C(lost_hosts), C(findings) and C(failed).
   type: dict
-  returned: always
+  returned: when nothing failed; O(write_to) has it in either case
 """

@@ -1,6 +1,8 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Look at a service and decide what to do with it now; a start that the host's restart cut off is ended first.
+"""Look at a service, decide what to do with it now, and find or open the run that does it.
+
+A start that the host's restart cut off is ended first.
 
 Private to the collection.
 """
@@ -15,8 +17,9 @@ from ..release.decide import Decision, cut_by_reboot, decide
 from ..release.paths import Paths
 from ..release.service_state import ServiceState
 from ..release.states import ABORTED, ROLLED_BACK
-from .errors import ToolError
+from .errors import RunIsOpen, ToolError
 from .following import watch
+from .opening import Request, open_run, start_driver
 
 # Nothing of such a run lives any more: taking it back is a matter of seconds.
 END_WAIT = 60.0
@@ -27,11 +30,28 @@ Observer = Callable[[Paths], ServiceState]
 
 @dataclass(frozen=True)
 class Wanted:
-    """The state that was asked for, with its release, and whether one that went back may be tried again."""
+    """The state that was asked for, with its release, whether one that went back may be tried again, who and why."""
 
     state: str
     release: str | None = None
     retry: bool = False
+    by: str = ""
+    why: str = ""
+
+
+def find_run(paths: Paths, wanted: Wanted, decision: Decision, *, look: Observer = observe) -> tuple[Decision, str]:
+    """The run to follow, opened when it has to be. Whoever was quicker and wants the same is followed."""
+    if decision.follow:
+        return decision, decision.follow
+    try:
+        run_id = open_run(paths, Request(str(decision.kind), decision.release, wanted.by, wanted.why))
+    except RunIsOpen:
+        other = decide(wanted.state, wanted.release, look(paths), retry=wanted.retry)
+        if not other.follow:
+            raise
+        return other, other.follow
+    start_driver(paths)
+    return decision, run_id
 
 
 def decide_now(

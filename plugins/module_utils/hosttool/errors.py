@@ -10,3 +10,7 @@ from __future__ import annotations
 
 class ToolError(Exception):
     """Names the service, what was expected and what to do next."""
+
+
+class RunIsOpen(ToolError):
+    """Another run has not ended; it may have been opened a moment ago."""

@@ -20,7 +20,7 @@ from ..io.journals import append_entry, read_journal
 from ..release import journal
 from ..release.paths import TOOL_LINK, Paths
 from ..release.states import ABORTED, STAGED
-from .errors import ToolError
+from .errors import RunIsOpen, ToolError
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Request:
 
 
 def open_run(paths: Paths, request: Request, *, clock: Clock = CLOCK) -> str:
-    """Write the run's first record and give its id; ToolError while another run is open."""
+    """Write the run's first record and give its id; RunIsOpen while another run is."""
     now = clock.now()
     run_id = f"{request.kind}-{now[:19].replace('-', '').replace(':', '')}Z-{secrets.token_hex(3)}"
     make_folder(paths.volatile)
@@ -42,7 +42,7 @@ def open_run(paths: Paths, request: Request, *, clock: Clock = CLOCK) -> str:
         others = journal.open_run(read_journal(paths).entries)
         if not held or others:
             other = others[0].run if others else "another run"
-            raise ToolError(f"{paths.service}: {other} has not ended; wait for it: vllm-host status {paths.service}")
+            raise RunIsOpen(f"{paths.service}: {other} has not ended; wait for it: vllm-host status {paths.service}")
         write_atomic(paths.progress, "")
         write_atomic(paths.open_run, run_id + "\n")
         before = {"previous": link_name(paths.current), "was_stopped": paths.stopped.exists()}

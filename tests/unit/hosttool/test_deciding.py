@@ -6,8 +6,15 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import Wanted, decide_now
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import (
+    Wanted,
+    decide_now,
+    find_run,
+)
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import RunIsOpen, ToolError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.opening import Request, open_run
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import read_journal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import Decision
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, INTENT, Entry
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.service_state import ServiceState, UnitState
@@ -71,3 +78,17 @@ def test_another_release_waits_for_the_end(host):
 def test_a_refusal_is_an_error(host):
     with pytest.raises(ToolError, match="chat: the run r1 has not ended"):
         host.decide(None, "stopped")
+
+
+def test_whoever_was_quicker_and_wants_the_same_is_followed(host, paths):
+    first = open_run(paths, Request("first_start", "rel-a", "ada"))
+    wanted, mine = Wanted("started", "rel-a", by="bob"), Decision("first_start", "rel-a")
+
+    def look(_paths):
+        return ServiceState("chat", UnitState("loaded"), containers=(), entries=read_journal(paths).entries)
+
+    decision, run_id = find_run(paths, wanted, mine, look=look)
+    assert (run_id, decision.follow) == (first, first)
+    assert "begun by ada" in decision.reason
+    with pytest.raises(RunIsOpen, match=f"chat: {first} has not ended"):
+        find_run(paths, Wanted("stopped"), Decision("stop"), look=look)

@@ -92,6 +92,8 @@ def test_the_curl_line_asks_for_a_key_only_where_there_is_one_and_quotes_the_bod
         'curl http://127.0.0.1:8000/v1/completions -H "Content-Type: application/json" '
         '-d \'{"model": "chat", "prompt": "Hello", "max_tokens": 16}\''
     )
+    elsewhere = ServiceReport("gpu1", "chat", url="http://h:2", facts={"url": "http://h:1"})
+    assert "curl http://h:1/v1/" in curl_line(elsewhere)
     keyed = ServiceReport("gpu1", "chat", url="http://h:1", needs_key=True, facts={"served_names": ["it's"]})
     assert '-H "Authorization: Bearer $VLLM_API_KEY"' in curl_line(keyed)
     assert """'{"model": "it'"'"'s",""" in curl_line(keyed)
