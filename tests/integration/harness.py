@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -147,6 +149,18 @@ def begin(inventory: Inventory, name: str) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a playbook as a lost controller ends it: with its workers, which have process groups of their own."""
+    family = [process.pid]
+    for pid in family:
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        family += [int(child) for child in children.read_text().split()] if children.exists() else []
+    for pid in family:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 def ansible(command: str, *arguments: str, timeout: float = 600) -> Played:

@@ -72,7 +72,16 @@ def _evidence(context: Context, before: int | None) -> dict[str, Any]:
 
 
 def _first_new(context: Context, before: int | None) -> int | None:
-    return next((seq for seq in starts.numbers(context.paths) if seq > (before or 0)), None)
+    """The first start of this step; also one that a driver began which was killed since."""
+    mine = context.opening.run
+    return next(
+        (
+            seq
+            for seq in starts.numbers(context.paths)
+            if seq > (before or 0) or starts.read(context.paths, seq).get("run") == mine
+        ),
+        None,
+    )
 
 
 def _slowest(context: Context) -> float | None:

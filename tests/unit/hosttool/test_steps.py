@@ -169,6 +169,15 @@ def test_the_first_failed_start_says_why(context, paths, host):
     assert caught.value.data == {"seq": 1, "verdict": "dead"}
 
 
+def test_a_start_that_a_killed_driver_began_says_why_too(context, paths, host):
+    run = context().opening.run
+    starts.begin(paths, {"invocation_id": "i0", "run": "an earlier run"})
+    starts.begin(paths, {"invocation_id": "i1", "run": run})
+    starts.update(paths, 2, {"ready": False, "verdict": "cut_off", "reason": "cut off"})
+    with pytest.raises(StepFailed, match=r"cut off \(start 2\)"):
+        start(context())
+
+
 def test_a_start_that_systemd_did_not_begin(context, host):
     with pytest.raises(StepFailed, match="one of its conditions does not hold"):
         start(context())
