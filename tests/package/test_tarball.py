@@ -90,4 +90,5 @@ def test_modules_are_found_where_it_was_installed(home: Path, installed: Path) -
 def test_playbooks_run_by_their_full_names(home: Path, installed: Path) -> None:
     names = [f"gpuhosts.vllm.{path.stem}" for path in sorted((REPO / "playbooks").glob("*.yml"))]
     inventory = str(installed / "ansible_collections" / "gpuhosts" / "vllm" / "inventories" / "example")
-    ansible("ansible-playbook", "--syntax-check", "-i", inventory, *names, home=home, collections=installed)
+    said = ansible("ansible-playbook", "--syntax-check", "-i", inventory, *names, home=home, collections=installed)
+    assert said.count("playbook: ") == len(names)

@@ -74,7 +74,7 @@ def test_the_digest_of_one_platform_is_not_taken_for_the_index():
 
 
 def test_a_tag_that_is_one_image_is_locked_as_itself():
-    update_lock(Lock(), {V31: image(B, amd64=B)})
+    assert update_lock(Lock(), {V31: image(B, amd64=B)}).images[V31].index == B
 
 
 def entry(**parts):
