@@ -18,6 +18,8 @@ from typing import Any
 
 import yaml
 
+from tests.integration.lab_host import STANDS_FOR, address_of
+
 ROOT = Path(__file__).resolve().parents[2]
 TREE = ROOT / ".build" / "tree"
 LAB_HOSTS = ROOT / "inventories" / "lab" / "hosts.yml"
@@ -79,7 +81,8 @@ class Inventory:
         folder.mkdir(parents=True, exist_ok=True)
         known = yaml.safe_load(LAB_HOSTS.read_text(encoding="utf-8"))["all"]
         addresses = {name: entry for group in known["children"].values() for name, entry in group["hosts"].items()}
-        servers = {"hosts": {host: addresses[host] for host in hosts}}
+        stand_ins = {host: {"ansible_host": address_of(host)} for host in hosts if host in STANDS_FOR}
+        servers = {"hosts": {host: {**addresses[host], **stand_ins.get(host, {})} for host in hosts}}
         inventory = {"all": {"vars": known["vars"], "children": {"vllm_servers": servers}}}
         (folder / "hosts.json").write_text(json.dumps(inventory, indent=1))
         made = cls(folder)

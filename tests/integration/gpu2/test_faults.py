@@ -9,7 +9,6 @@ from datetime import datetime
 import pytest
 
 from tests.integration.harness import Inventory, begin, end, service
-from tests.lab.hosts import power_cut
 
 HOST = "gpu2"
 STATE = "/var/lib/gpuhosts-vllm/chat"
@@ -139,7 +138,7 @@ def test_a_power_cut_in_mid_start_is_ended_by_the_next_deploy(make, lab):
     controller = begin(inventory, "deploy")
     until_starting(lab[HOST])
     end(controller)
-    power_cut(HOST)
+    lab[HOST].power_cut()
     assert lab[HOST].wait("systemctl is-active docker", "active", seconds=60)
     assert lab[HOST].run("systemctl is-active vllm-chat || true") == "inactive"
     played = inventory.play("deploy")
