@@ -1,6 +1,6 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""ExecStopPost: runs at every ending of a start, also when the gate failed. Keeps why it ended; leaves no container.
+"""ExecStopPost: runs at every ending of a start, also when the gate failed. Names and keeps it; leaves no container.
 
 Private to the collection.
 """
@@ -11,13 +11,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..io import containers, starts
+from ..io import containers, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import remove
+from ..release.ending import Ending, Seen, judge_ending
 from ..release.gate import CUT_OFF
 from ..release.paths import Paths
-from . import engine
+from ..release.redact import Redactor
+from . import engine, scene
 from .service_args import parser, paths_of
 from .stop_engine import gate_of_current
 
@@ -36,19 +38,17 @@ def finish(
     """Note the ending, end what still runs, keep evidence, remove all containers; False when Docker did not let us."""
     environ = os.environ if environ is None else environ
     seq = _start(paths, environ)
-    if seq is not None:
-        starts.update(paths, seq, {**_ending(environ, clock), **_cut_off(starts.read(paths, seq), environ, clock)})
-    try:
-        for state in engine.own_containers(paths, runner=runner):
-            ended = engine.end(state, _grace(paths, seq), runner=runner)
-            engine.close_start(paths, _owner(paths, seq, state), ended, runner=runner)
-    except containers.DockerError as error:
-        # The next before-start keeps what can still be kept; Docker is down, so no engine of ours runs in it.
-        if seq is not None:
-            starts.update(paths, seq, {"evidence_error": f"Docker did not answer: {error}"})
-        return False
-    remove(paths.cid)
-    return True
+    if seq is None:
+        return not _leave_nothing(paths, None, runner)
+    starts.update(paths, seq, {"ended_at": clock.now(), **_of_systemd(environ)})
+    seen = scene.look(paths, seq, environ, runner, clock)
+    error = _leave_nothing(paths, seq, runner)
+    if not error and "exit_code" not in starts.read(paths, seq):
+        _keep_without_container(paths, seq, seen, runner)
+    # The next before-start keeps what can still be kept; Docker is down, so no engine of ours runs in it.
+    starts.update(paths, seq, {"evidence_error": error} if error else {})
+    _name(paths, seq, seen, runner)
+    return not error
 
 
 def _start(paths: Paths, environ: Mapping[str, str]) -> int | None:
@@ -59,19 +59,52 @@ def _start(paths: Paths, environ: Mapping[str, str]) -> int | None:
     return seq if seq is not None and "ended_at" not in starts.read(paths, seq) else None
 
 
-def _ending(environ: Mapping[str, str], clock: Clock) -> dict[str, Any]:
+def _of_systemd(environ: Mapping[str, str]) -> dict[str, str]:
     names = {"SERVICE_RESULT": "service_result", "EXIT_CODE": "main_code", "EXIT_STATUS": "main_status"}
-    return {"ended_at": clock.now(), **{key: environ[name] for name, key in names.items() if name in environ}}
+    return {key: environ[name] for name, key in names.items() if name in environ}
 
 
-def _cut_off(known: Mapping[str, Any], environ: Mapping[str, str], clock: Clock) -> dict[str, Any]:
+def _leave_nothing(paths: Paths, seq: int | None, runner: Runner) -> str:
+    """End, keep and remove every container of the service; what Docker said when it did not let us."""
+    try:
+        for state in engine.own_containers(paths, runner=runner):
+            ended = engine.end(state, _grace(paths, seq), runner=runner)
+            engine.close_start(paths, _owner(paths, seq, state), ended, runner=runner)
+    except containers.DockerError as error:
+        return f"Docker did not answer: {error}"
+    remove(paths.cid)
+    return ""
+
+
+def _keep_without_container(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
+    """Somebody removed the container with its log: the journal has what Docker's client passed on, and its status."""
+    known = starts.read(paths, seq)
+    said = systemd.said_by_main(str(known.get("invocation_id") or ""), engine.JOURNAL_LINES, runner=runner)
+    fields: dict[str, Any] = {}
+    if said:
+        fields = engine.keep_evidence(paths, seq, said, Redactor(engine.secrets_of(paths)))
+    if seen.main_code == "exited" and seen.main_status.isdigit():
+        fields["exit_code"] = int(seen.main_status)
+    starts.update(
+        paths, seq, {**fields, "evidence_error": "its container was gone: exit code and log are its client's"}
+    )
+
+
+def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
+    """Write the ending down; one that is not the engine's doing is taken off the unit's count of starts."""
+    known = starts.read(paths, seq)
+    ending = judge_ending(scene.with_evidence(seen, known), paths.unit)
+    served = {} if seen.served is None else {"served_seconds": round(seen.served, 1)}
+    starts.update(paths, seq, {**ending.to_dict(), **served, **_verdict(known, ending)})
+    if not ending.counts:
+        systemd.reset_failed(paths.unit, runner=runner)
+
+
+def _verdict(known: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
     """The verdict on a start whose gate never gave one: it was killed with the start, or by somebody."""
     if "verdict" in known or known.get("ready"):
         return {}
-    began = known.get("begun_monotonic")
-    lasted = f" after {clock.monotonic() - began:.0f} s" if isinstance(began, (int, float)) else ""
-    said = f" (systemd says: {environ['SERVICE_RESULT']})" if "SERVICE_RESULT" in environ else ""
-    return {"ready": False, "verdict": CUT_OFF, "reason": f"the start was cut off{lasted}, before it was ready{said}"}
+    return {"ready": False, "verdict": CUT_OFF, "reason": f"the start was cut off: {ending.reason}"}
 
 
 def _grace(paths: Paths, seq: int | None) -> float:

@@ -13,14 +13,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..io import containers, starts
+from ..io import containers, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name, make_folder, read_if_there, remove, write_atomic
+from ..release.gate import NOT_BEGUN
 from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import ReleaseRecord
 from . import engine
 from .errors import ToolError
+from .scene import DOCKER_UNIT
 from .service_args import current_record, parser, paths_of
 
 
@@ -42,6 +44,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
             "run": (read_if_there(paths.open_run) or "").strip() or None,
             "invocation_id": os.environ.get("INVOCATION_ID", ""),
             "boot": {"marker": boot_marker(paths), "id": boot_id()},
+            "docker_invocation": docker_invocation(runner),
             "begun_at": clock.now(),
             "begun_monotonic": clock.monotonic(),
         },
@@ -52,7 +55,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
     except (containers.DockerError, ToolError) as error:
         down = isinstance(error, containers.DockerError)
         reason = f"Docker does not answer: {error}; see systemctl status docker" if down else str(error)
-        starts.update(paths, seq, {"ready": False, "verdict": "not_begun", "reason": reason})
+        starts.update(paths, seq, {"ready": False, "verdict": NOT_BEGUN, "reason": reason})
         raise ToolError(f"{paths.service}: {reason}") from error
     remove(paths.cid)
     make_caches(paths, record)
@@ -64,6 +67,12 @@ def clear(paths: Paths, *, runner: Runner = run) -> None:
     for state in engine.own_containers(paths, runner=runner):
         ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
         engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
+
+
+def docker_invocation(runner: Runner) -> str:
+    """Which life of Docker this start has: one that ended unasked is told from it."""
+    unit = systemd.show(DOCKER_UNIT, runner=runner)
+    return unit.invocation_id if unit is not None else ""
 
 
 def check_name(paths: Paths, *, runner: Runner = run) -> None:

@@ -23,6 +23,8 @@ from .errors import ToolError
 
 # A start that never became ready holds no request: it gets this long to end by itself.
 SHORT_GRACE = 5.0
+# How much of a start the journal is asked for where Docker has nothing any more.
+JOURNAL_LINES = 20000
 
 
 def secrets_of(paths: Paths) -> dict[str, str]:

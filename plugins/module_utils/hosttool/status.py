@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io.observe import observe
+from ..release.ending import failure_text, first_failed_start, how_it_went
 from ..release.journal import last_run, outcome
 from ..release.paths import Paths
 from ..release.service_state import ServiceState
@@ -36,6 +37,7 @@ def status_of(state: ServiceState) -> dict[str, Any]:
     """The state as plain data."""
     records = last_run(state.entries)
     last_start = state.starts[-1].data if state.starts else {}
+    first = None if state.is_serving else first_failed_start(state.starts)
     return {
         "service": state.name,
         "unit": None if state.unit is None else {"active": state.unit.active, "sub": state.unit.sub},
@@ -47,6 +49,7 @@ def status_of(state: ServiceState) -> dict[str, Any]:
         "journal_error": state.journal_error,
         "containers": None if state.containers is None else list(state.containers),
         "last_start": dict(last_start),
+        "first_failure": dict(first.data) if first else None,
         "last_run": {**run_view(records), "outcome": outcome(records)} if records else None,
         "driver_alive": state.driver_alive,
         "serves_committed": bool(state.is_running and state.current and state.current == state.last_good),
@@ -63,10 +66,11 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
     lines += [f"  frozen     {state.frozen or 'no reason was given'}"] if state.frozen is not None else []
     lines += [f"  journal    {state.journal_error}"] if state.journal_error else []
     start = data["last_start"]
-    if start:
-        ending = f", ended {start['ended_at']} ({start.get('service_result', '')})" if start.get("ended_at") else ""
+    lines += [f"  start {start['seq']}    {start.get('begun_at', '')}: {how_it_went(start)}"] if start else []
+    first = data["first_failure"]
+    if first and first.get("seq") != start.get("seq"):
         lines.append(
-            f"  start {start['seq']}    {start.get('begun_at', '')}: {start.get('reason', 'on its way')}{ending}"
+            f"  failed first at start {first['seq']}: {failure_text(first)}; its log: {paths.start(first['seq'])}"
         )
     records = last_run(state.entries)
     lines += [f"  last run   {run_summary(state.name, records)}"] if records else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..io import containers, notify
+from ..io import containers, notify, starts
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name
@@ -40,9 +40,12 @@ def await_client(client: MainProcess, *, clock: Clock = CLOCK) -> None:
         clock.sleep(_LOOK)
 
 
-def stop(paths: Paths, *, runner: Runner = run) -> None:
+def stop(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> None:
     """Stop every running container of the service; one that has ended already is left for after-stop."""
     grace = gate_of_current(paths).stop_grace_seconds
+    seq = starts.of_invocation(paths, os.environ.get("INVOCATION_ID", ""))
+    if seq is not None:  # a server that was asked to end and one that died look the same afterwards: both exit 0
+        starts.update(paths, seq, {"stop_asked_at": clock.now()})
     try:
         running = [state for state in engine.own_containers(paths, runner=runner) if state.is_running]
         for state in running:

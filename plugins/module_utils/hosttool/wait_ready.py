@@ -162,7 +162,7 @@ class Watch:
         seconds = round(self._clock.monotonic() - self._began, 2)
         fields = {"ready": True, "verdict": READY, "reason": reason, "ready_at": self._clock.now()}
         starts.update(self._paths, self._seq, {**fields, "ready_seconds": seconds})
-        engine.keep_evidence(self._paths, self._seq, self._said.text().splitlines(), self._redactor)
+        self._keep_what_was_seen()
         notify.status(f"serving since {self._clock.now()}; {reason}")
 
     def _keep_failed(self, verdict: str, reason: str) -> None:
@@ -171,11 +171,19 @@ class Watch:
         said = self._redactor.line(reason + (f": {cause}" if cause else ""))
         fields = {"ready": False, "verdict": verdict, "reason": said, "verdict_at": self._clock.now()}
         starts.update(self._paths, self._seq, fields)
+        self._keep_what_was_seen()
         complain(f"{self._paths.service}: {said}")
         notify.status(said, engine.SHORT_GRACE + EXTENSION_MARGIN)
         container_id = self._container()
         if container_id and verdict != DEAD:
             containers.stop(container_id, engine.SHORT_GRACE, runner=self._runner)
+
+    def _keep_what_was_seen(self) -> None:
+        """Keep the log as far as it was followed: a container that somebody removes takes its own log with it."""
+        lines = self._said.text().splitlines()
+        if lines:
+            kept = engine.keep_evidence(self._paths, self._seq, lines, self._redactor)
+            starts.update(self._paths, self._seq, kept)
 
     def _cause(self) -> str:
         """The first real error: of the engine's log, else Docker's own words about a container that never ran."""
@@ -184,8 +192,10 @@ class Watch:
         if first or not self._container():
             return first or " ".join(systemd.said_by_main(self._invocation(), runner=self._runner)[-3:])
         state = containers.inspect(self._container(), runner=self._runner)
-        if state is None or state.is_running:
-            return ""
+        if state is None:
+            return "its container was removed"
+        if state.is_running:
+            return "Docker's client ended, the container did not"
         oom = ", killed for memory" if state.oom_killed else ""
         return state.error or f"exit code {state.exit_code}{oom}, no error in its log"
 

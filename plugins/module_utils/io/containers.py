@@ -74,6 +74,18 @@ def remove(name: str, *, runner: Runner = run) -> bool:
     return True
 
 
+def events(container_id: str, since: str, *, runner: Runner = run) -> list[str]:
+    """What was done to a container since a moment, oldest first: ``kill 15``, ``die``, ``stop``, ``destroy`` ...
+
+    Nothing when Docker does not answer. Docker remembers the last few hundred of all its events.
+    """
+    words = "{{.Action}}{{with .Actor.Attributes.signal}} {{.}}{{end}}"
+    span = ["--since", since, "--until", "0s"]
+    argv = ["docker", "events", *span, "--filter", f"container={container_id}", "--format", words]
+    result = runner(argv, timeout=_ASK)
+    return [line.strip() for line in result.out.splitlines() if line.strip()] if result.ok else []
+
+
 def image_present(image_id: str, *, runner: Runner = run) -> bool:
     """Whether an image is here by its id; DockerError when Docker does not answer."""
     result = runner(["docker", "image", "inspect", "--format", "{{.Id}}", image_id], timeout=_ASK)

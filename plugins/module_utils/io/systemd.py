@@ -52,12 +52,19 @@ def reset_failed(unit: str, *, runner: Runner = run) -> Result:
     return runner(["systemctl", "reset-failed", unit], timeout=20.0)
 
 
-def said_by_main(invocation_id: str, *, runner: Runner = run) -> list[str]:
+def jobs(*, runner: Runner = run) -> dict[str, str]:
+    """What systemd is about to do, by unit: ``stop``, ``restart``, ``start``; nothing when it does not answer."""
+    result = runner(["systemctl", "list-jobs", "--no-pager", "--no-legend", "--plain", "--full"], timeout=20.0)
+    lines = result.out.splitlines() if result.ok else []
+    return {unit: kind for _number, unit, kind, *_state in (line.split() for line in lines if line.count(" ") > 1)}
+
+
+def said_by_main(invocation_id: str, lines: int = 20, *, runner: Runner = run) -> list[str]:
     """What the main process of one invocation of a unit wrote to the journal, without what systemd said about it."""
     if not invocation_id:
         return []
     match = [f"_SYSTEMD_INVOCATION_ID={invocation_id}", "_COMM=docker"]
-    result = runner(["journalctl", "--quiet", "--no-pager", "--output=cat", "--lines=20", *match], timeout=10.0)
+    result = runner(["journalctl", "--quiet", "--no-pager", "--output=cat", f"--lines={lines}", *match], timeout=10.0)
     return [line for line in result.out.splitlines() if line.strip()] if result.ok else []
 
 

@@ -52,6 +52,8 @@ DEAD = "dead"
 CANCELLED = "cancelled"
 SILENT = "silent"
 LATE = "late"
+# Given before there is a gate: no container could be made.
+NOT_BEGUN = "not_begun"
 # Given at the ending of a start to one whose gate gave no verdict.
 CUT_OFF = "cut_off"
 INTERRUPTED = (CANCELLED, CUT_OFF)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .differences import content_differences
+from .ending import failure_text, first_failed_start
 from .gate import INTERRUPTED
 from .journal import Entry, first_failure, last_run, outcome
 from .paths import Paths
@@ -175,9 +176,18 @@ def _down(release: str | None, state: ServiceState) -> PlanEntry | None:
     if not state.docker_answers and state.last_good == release:
         return _entry(state, UNCHANGED, "Docker does not answer; the service comes back with it")
     seen = f"its unit is {state.unit.active} ({state.unit.result})" if state.unit else "systemd does not answer"
-    return _entry(
-        state, FAILED, f"{seen}, and no run stopped it", way_back=way_back, next=playbook("start", state.name)
-    )
+    why = f"{seen}, and no run stopped it{_why_down(state)}"
+    return _entry(state, FAILED, why, way_back=way_back, next=playbook("start", state.name))
+
+
+def _why_down(state: ServiceState) -> str:
+    """How the last start ended; where several failed in a row, the first one has the cause."""
+    ended = [start for start in state.starts if start.data.get("ending")]
+    shown = first_failed_start(state.starts) or (ended[-1] if ended else None)
+    if shown is None:
+        return ""
+    first = "the first failure" if shown is not ended[-1] else "its last start"
+    return f"; {first} (start {shown.seq}): {failure_text(shown.data)}"
 
 
 def _stay_stopped(_release: str | None, state: ServiceState) -> PlanEntry | None:

@@ -69,6 +69,11 @@ class ServiceState:
         return self.unit is not None and self.unit.is_running
 
     @property
+    def is_serving(self) -> bool:
+        """Whether the unit's gate has let it through, and nothing has ended it since."""
+        return self.unit is not None and self.unit.active == "active"
+
+    @property
     def docker_answers(self) -> bool:
         """Whether Docker could be asked for the service's containers."""
         return self.containers is not None

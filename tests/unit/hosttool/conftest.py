@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,15 @@ CONTENT: dict[str, Any] = {
 }
 GATE = {"url": "http://127.0.0.1:9", "served_names": ["chat"], "silence_seconds": 30, "stop_grace_seconds": 7}
 
+# What systemd has to do is in `jobs`, as list-jobs prints it; what it was asked is in `asked`.
+SYSTEMCTL = """#!/bin/sh
+cd {folder}
+echo "systemctl $*" >> asked
+case "$1" in
+  list-jobs) cat jobs 2>/dev/null; exit 0 ;;
+  show) echo "InvocationID=$(cat docker-life 2>/dev/null || echo first)" ;;
+esac
+"""
 # Containers are files `<id>.json` (what inspect says) and `<id>.log`; what it was asked is in `asked`.
 DOCKER = """#!/bin/sh
 cd {folder}
@@ -62,6 +70,7 @@ case "$1 $2" in
   "logs "*) cat "$last.log" ;;
   "stop "*) sed -i 's/"running"/"exited"/' "$last.json" ;;
   "rm "*) rm -f "$last.json" ;;
+  "events "*) cat events 2>/dev/null; exit 0 ;;
 esac
 """
 
@@ -112,11 +121,12 @@ class Docker:
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
     folder = tmp_path / "docker"
     folder.mkdir()
-    program = tmp_path / "bin" / "docker"
-    program.parent.mkdir()
-    program.write_text(DOCKER.format(folder=folder))
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in (("docker", DOCKER), ("systemctl", SYSTEMCTL)):
+        (programs / name).write_text(text.format(folder=folder))
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     return Docker(folder)
 
 

@@ -107,7 +107,8 @@ def test_a_start_whose_gate_was_killed_has_a_verdict_all_the_same(paths, docker,
     assert finish(paths, environ=environ)
     known = starts.read(paths, 1)
     assert (known["ready"], known["verdict"]) == (False, "cut_off")
-    assert known["reason"] == "the start was cut off after 0 s, before it was ready (systemd says: exit-code)"
+    assert known["reason"].startswith("the start was cut off: its gate was killed, so nobody could say")
+    assert (known["ending"], known["fault"]) == ("gate_killed", True)
     assert docker.left == []
 
 
@@ -181,3 +182,54 @@ def test_the_client_may_say_how_the_engine_ended_but_not_for_ever(looks, waited)
     clock = Ticks()
     await_client(Client(looks), clock=clock)
     assert clock.passed == pytest.approx(waited, abs=0.1)
+
+
+@pytest.fixture
+def served(paths, docker, invocation):
+    """A start that became ready; what systemd says at its ending."""
+    environ = invocation("i1")
+    prepare(paths)
+    starts.update(paths, 1, {"container_id": "c1", "ready": True, "verdict": "ready", "ready_seconds": 0.0})
+    return environ
+
+
+def test_a_stop_that_was_asked_for_is_no_fault_and_does_not_count(paths, docker, served):
+    docker.make("c1", LOG)
+    stop(paths)
+    docker.ends("c1", 0)
+    assert finish(paths, environ=served)
+    known = starts.read(paths, 1)
+    assert (known["ending"], known["fault"]) == ("stopped", False)
+    assert docker.asked("systemctl reset-failed") == ["systemctl reset-failed vllm-chat.service"]
+
+
+def test_an_engine_that_died_counts(paths, docker, served):
+    docker.make("c1", LOG, Status="exited", ExitCode=0)
+    (docker.folder / "events").write_text("die\n")
+    assert finish(paths, environ=served)
+    known = starts.read(paths, 1)
+    assert (known["ending"], known["fault"]) == ("engine_ended", True)
+    assert known["ending_reason"].endswith(": ValueError: planted-token is no model")
+    assert docker.asked("systemctl reset-failed") == []
+
+
+def test_what_was_stopped_past_systemd_is_named_also_when_the_container_is_gone(paths, docker, served):
+    (docker.folder / "events").write_text("kill 9\ndie\ndestroy\n")
+    assert finish(paths, environ={**served, "EXIT_STATUS": "137"})
+    known = starts.read(paths, 1)
+    assert (known["ending"], known["exit_code"]) == ("stopped_in_docker", 137)
+    assert "its container was gone" in known["evidence_error"]
+
+
+def test_a_docker_that_was_started_anew_is_named(paths, docker, served):
+    (docker.folder / "docker-life").write_text("second")
+    docker.make("c1", LOG, Status="exited", ExitCode=137)
+    assert finish(paths, environ=served)
+    assert starts.read(paths, 1)["ending"] == "docker_lost"
+
+
+def test_a_host_that_goes_down_is_named(paths, docker, served):
+    (docker.folder / "jobs").write_text("1 halt.target start waiting\n2 vllm-chat.service stop running\n")
+    docker.make("c1", LOG, Status="exited", ExitCode=0)
+    assert finish(paths, environ=served)
+    assert starts.read(paths, 1)["ending"] == "host_stopping"

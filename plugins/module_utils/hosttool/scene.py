@@ -1,0 +1,83 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be seen of a start at its ending, before anything is touched: afterwards it would be our own doing.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..io import containers, starts, systemd
+from ..io.clock import Clock
+from ..io.commands import Runner
+from ..io.files import read_if_there
+from ..release.ending import Seen
+from ..release.paths import Paths
+from . import engine
+
+DOCKER_UNIT = "docker.service"
+
+
+def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clock: Clock) -> Seen:
+    """The scene, but for what Docker knows of the container once it has ended."""
+    known = starts.read(paths, seq)
+    lasted, served = _seconds(known, clock)
+    return replace(
+        _of_docker(paths, known, runner),
+        ready=bool(known.get("ready")),
+        verdict=known.get("verdict"),
+        reason=str(known.get("reason") or ""),
+        stop_asked="stop_asked_at" in known,
+        run=(read_if_there(paths.open_run) or "").strip() or None,
+        service_result=environ.get("SERVICE_RESULT", ""),
+        main_code=environ.get("EXIT_CODE", ""),
+        main_status=environ.get("EXIT_STATUS", ""),
+        jobs=systemd.jobs(runner=runner),
+        lasted=lasted,
+        served=served,
+    )
+
+
+def with_evidence(seen: Seen, known: Mapping[str, Any]) -> Seen:
+    """The scene with what was kept of the container since."""
+    return replace(
+        seen,
+        exit_code=known.get("exit_code"),
+        oom_killed=bool(known.get("oom_killed")),
+        docker_error=str(known.get("docker_error") or seen.docker_error),
+        first_error=str(known.get("first_error") or ""),
+    )
+
+
+def _of_docker(paths: Paths, known: Mapping[str, Any], runner: Runner) -> Seen:
+    container_id = known.get("container_id") or (read_if_there(paths.cid) or "").strip()
+    try:
+        own = engine.own_containers(paths, runner=runner)
+    except containers.DockerError as error:
+        return Seen(docker_answers=False, docker_error=str(error))
+    unit = systemd.show(DOCKER_UNIT, runner=runner)
+    was = known.get("docker_invocation")
+    return Seen(
+        docker_is_the_same=not was or unit is None or unit.invocation_id == was,
+        outlived_its_client=any(state.is_running for state in own),
+        events=_events(container_id, known, runner),
+    )
+
+
+def _events(container_id: str, known: Mapping[str, Any], runner: Runner) -> Sequence[str]:
+    """What was done to the container; an engine of the gate's is ended by the gate, which has said so."""
+    began = known.get("begun_at")
+    return containers.events(container_id, str(began), runner=runner) if container_id and began else ()
+
+
+def _seconds(known: Mapping[str, Any], clock: Clock) -> tuple[float | None, float | None]:
+    """Since it began, and since it was ready."""
+    began, ready = known.get("begun_monotonic"), known.get("ready_seconds")
+    if not isinstance(began, (int, float)):
+        return None, None
+    lasted = clock.monotonic() - began
+    return lasted, max(lasted - ready, 0.0) if isinstance(ready, (int, float)) else None
