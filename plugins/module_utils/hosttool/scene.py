@@ -31,7 +31,6 @@ def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clo
         ready=bool(known.get("ready")),
         verdict=known.get("verdict"),
         reason=str(known.get("reason") or ""),
-        stop_asked="stop_asked_at" in known,
         run=(read_if_there(paths.open_run) or "").strip() or None,
         service_result=environ.get("SERVICE_RESULT", ""),
         main_code=environ.get("EXIT_CODE", ""),

@@ -1,6 +1,7 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""ExecStop: ask the engine to end, and give it the grace of its release. systemd calls it for served engines only.
+"""ExecStop: ask the engine to end, and give it the grace of its release. systemd calls it for served engines only,
+also for one that has just ended by itself: that it runs says nothing about who wanted the ending.
 
 Private to the collection.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..io import containers, notify, starts
+from ..io import containers, notify
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name
@@ -40,12 +41,9 @@ def await_client(client: MainProcess, *, clock: Clock = CLOCK) -> None:
         clock.sleep(_LOOK)
 
 
-def stop(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> None:
+def stop(paths: Paths, *, runner: Runner = run) -> None:
     """Stop every running container of the service; one that has ended already is left for after-stop."""
     grace = gate_of_current(paths).stop_grace_seconds
-    seq = starts.of_invocation(paths, os.environ.get("INVOCATION_ID", ""))
-    if seq is not None:  # a server that was asked to end and one that died look the same afterwards: both exit 0
-        starts.update(paths, seq, {"stop_asked_at": clock.now()})
     try:
         running = [state for state in engine.own_containers(paths, runner=runner) if state.is_running]
         for state in running:

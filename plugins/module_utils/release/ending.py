@@ -3,7 +3,8 @@
 """Name the ending of a start from what could be seen of it: by whom or by what it ended, and if that was a fault.
 
 The order of the rules is the order of what is certain: who stops a host or Docker stops everything in it, and what
-systemd was asked to do says more than the exit code that came of it.
+systemd was asked to do says more than the exit code that came of it: a server that was asked to end and one whose
+engine died both exit 0. A stop job lasts until the last of the unit's commands has ended, so it is still seen here.
 Private to the collection.
 """
 
@@ -65,7 +66,6 @@ class Seen:
     ready: bool = False
     verdict: str | None = None
     reason: str = ""
-    stop_asked: bool = False
     run: str | None = None
     service_result: str = ""
     main_code: str = ""
@@ -165,7 +165,7 @@ def _of_docker(seen: Seen, _unit: str) -> tuple[str, str] | None:
 
 
 def _of_the_unit(seen: Seen, unit: str) -> tuple[str, str] | None:
-    if not (seen.stop_asked or seen.jobs.get(unit) in _STOP_JOBS or seen.verdict == CANCELLED):
+    if seen.jobs.get(unit) not in _STOP_JOBS and seen.verdict != CANCELLED:
         return None
     return STOPPED, f"the run {seen.run} stopped it" if seen.run else f"somebody stopped or restarted {unit}"
 

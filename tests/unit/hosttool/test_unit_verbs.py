@@ -194,9 +194,8 @@ def served(paths, docker, invocation):
 
 
 def test_a_stop_that_was_asked_for_is_no_fault_and_does_not_count(paths, docker, served):
-    docker.make("c1", LOG)
-    stop(paths)
-    docker.ends("c1", 0)
+    docker.make("c1", LOG, Status="exited", ExitCode=0)
+    (docker.folder / "jobs").write_text("7 vllm-chat.service restart running\n")
     assert finish(paths, environ=served)
     known = starts.read(paths, 1)
     assert (known["ending"], known["fault"]) == ("stopped", False)

@@ -21,12 +21,12 @@ DEAD = {"verdict": "dead", "reason": "the engine ended after 3.0 s", "lasted": 3
 
 # name of the ending, whether it is a fault, whether it counts, what was seen
 ENDINGS = [
-    ("host_stopping", False, False, {**READY, "stop_asked": True, "jobs": {"halt.target": "start", UNIT: "stop"}}),
-    ("docker_stopping", False, False, {**READY, "stop_asked": True, "jobs": {"docker.service": "stop", UNIT: "stop"}}),
+    ("host_stopping", False, False, {**READY, "jobs": {"halt.target": "start", UNIT: "stop"}}),
+    ("docker_stopping", False, False, {**READY, "jobs": {"docker.service": "stop", UNIT: "stop"}}),
     ("docker_stopping", False, False, {"jobs": {"docker.service": "restart"}, "service_result": "signal"}),
     ("docker_lost", True, False, {**READY, "docker_answers": False, "docker_error": "Cannot connect"}),
     ("docker_lost", True, False, {**READY, "docker_is_the_same": False, "exit_code": 137}),
-    ("stopped", False, False, {**READY, "stop_asked": True, "exit_code": 0}),
+    ("stopped", False, False, {**READY, "jobs": {UNIT: "stop"}, "exit_code": 0}),
     ("stopped", False, False, {"jobs": {UNIT: "restart"}, "service_result": "signal", "outlived_its_client": True}),
     ("gate_silent", True, True, {"verdict": "silent", "reason": "no progress for 5 s", "events": ["kill 15", "die"]}),
     ("gate_late", True, True, {"verdict": "late", "reason": "not ready within 9 s", "exit_code": 137}),
@@ -64,9 +64,9 @@ def test_a_sentence_says_who_when_and_the_first_error():
         "the engine ended by itself (exit code 0; vLLM ends so when its engine process died), "
         "60 s after it became ready: EngineDeadError: x"
     )
-    hand = judge_ending(Seen(**READY, stop_asked=True), UNIT)
+    hand = judge_ending(Seen(**READY, jobs={UNIT: "stop"}), UNIT)
     assert hand.reason == "somebody stopped or restarted vllm-chat.service, 60 s after it became ready"
-    run = judge_ending(Seen(**READY, stop_asked=True, run="stop-1"), UNIT)
+    run = judge_ending(Seen(**READY, jobs={UNIT: "stop"}, run="stop-1"), UNIT)
     assert run.reason.startswith("the run stop-1 stopped it")
     early = judge_ending(Seen(jobs={UNIT: "stop"}, lasted=4.0), UNIT)
     assert early.reason.endswith("4 s after it began, before it was ready")
