@@ -96,7 +96,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-path:
+folder:
   description: Where the model is on the host. None while it is not here.
   type: str
   returned: success
@@ -229,7 +229,7 @@ class Snapshot:
         done = {"changed": changed, "finished": True, "progress": [], "findings": [], "diff": diff}
         return {
             **done,
-            "path": str(host_models.snapshot_path(self.cache, manifest)) if manifest else None,
+            "folder": str(host_models.snapshot_path(self.cache, manifest)) if manifest else None,
             "commit": manifest.commit if manifest else None,
             "bytes": sum(each.size or 0 for each in manifest.files) if manifest else None,
         }
@@ -240,7 +240,8 @@ def look(params: dict[str, Any]) -> dict[str, Any]:
     name = params["model"]["name"]
     require_path(params["service"], name, host_models.look_at_path(name))
     done = {"changed": False, "finished": True, "progress": [], "findings": [], "diff": {"before": "", "after": ""}}
-    return {**done, "path": name, "commit": None, "bytes": None}
+    # No result of ours is named `path`: Ansible looks there by itself, and takes a dollar sign in it for a variable.
+    return {**done, "folder": name, "commit": None, "bytes": None}
 
 
 def main() -> None:

@@ -19,6 +19,9 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Set for the entry script or read by the loader before vLLM starts: a secrets file has no business there.
 _NO_SECRET = {*OWNED_ENV, "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "HOME", "IFS", "PYTHONPATH"}
 
+# Secrets that travel in an HTTP header, where nothing else arrives as it was written.
+_IN_HEADERS = {"VLLM_API_KEY", "HF_TOKEN"}
+
 
 def read_env(env: Mapping[str, Any], complaints: Complaints) -> dict[str, str]:
     """Judge the environment: names, texts, nothing that the collection owns, no secrets."""
@@ -83,6 +86,8 @@ def _secret_is_good(name: object, value: object, complaints: Complaints) -> bool
         allowed = "a text: put quotes round it (YAML reads a key of digits as a number, and loses its leading zeros)"
     elif not value or not value.isprintable():
         allowed = "a text of one line that is not empty"
+    elif name in _IN_HEADERS and not (value.isascii() and value == value.strip()):
+        allowed = "a text without umlauts and the like, and without spaces around it: it travels in an HTTP header"
     if allowed:
         complaints.say(f"vllm_secrets.{name}", f"{kind_of(value)}, not shown", allowed)
     return allowed is None

@@ -83,9 +83,9 @@ def device(value: str) -> str:
 
 
 def path(value: str) -> str:
-    """An absolute path, in its shortest spelling; commas and quotes would end the word that Docker reads it from."""
-    if not value.startswith("/") or any(letter in value for letter in ',"'):
-        raise ValueError("an absolute path without commas and double quotes")
+    """An absolute path, in its shortest spelling."""
+    if not value.startswith("/"):
+        raise ValueError("an absolute path")
     return "/" + posixpath.normpath(value).lstrip("/")
 
 

@@ -96,6 +96,10 @@ def test_names_that_only_look_like_secrets_pass(parsed, name):
     assert parsed(env={name: "x"}).env == {name: "x"}
 
 
+def test_a_secret_that_no_header_carries_may_hold_every_letter(parsed):
+    assert parsed(secrets={"chat": {"LAB_TOKEN": " ü 'a' \"b\" $HOME \\ "}}).secret_names == ("LAB_TOKEN",)
+
+
 def test_only_names_of_secrets_leave(parsed):
     chat = parsed(secrets={"chat": {"VLLM_API_KEY": SECRET, "HF_TOKEN": "b" * 10}, "other": {"X": 1}})
     assert chat.secret_names == ("HF_TOKEN", "VLLM_API_KEY")
@@ -113,6 +117,8 @@ def test_only_names_of_secrets_leave(parsed):
         ({1: SECRET}, "names of letters"),
         ({"HF_HOME": SECRET}, "names of secrets"),
         ({"LD_PRELOAD": SECRET}, "names of secrets"),
+        ({"VLLM_API_KEY": "schlüssel-0123456789"}, "HTTP header"),
+        ({"HF_TOKEN": "hf-0123456789 "}, "HTTP header"),
         ([SECRET], "a map of variable names"),
         (SECRET, "a map of variable names"),
     ],

@@ -1,0 +1,191 @@
+"""Who operates: a user with sudo and a password, tight umasks, no execution in temporary folders, words of all kinds.
+
+Tests of one fixture go on from where the one before ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+
+import pytest
+
+from tests.integration.harness import Inventory, ansible, service
+
+HOST = "gpu1"
+STATE = "/var/lib/gpuhosts-vllm/chat"
+PASSWORD = 'it\'s "quoted", 5% of $HOME \\ ü'
+MODEL = '/srv/models/tiny llama\'s 5% "ü", $HOME \\n'
+NAMES = ["chat", 'two words, "both" it\'s $HOME \\n 5%', "größe"]
+ENV = {
+    "LAB_QUOTES": 'it\'s "quoted" `date` $(date) ${HOME} $$',
+    "LAB_SIGNS": "100% \\ \\n \\\\ ! # & | ; < > * ? ~ [a] {b} (c) =,",
+    "LAB_UMLAUT": "Größe 東京 🚀",
+    "LAB_SPACES": "  two  leading, two trailing  ",
+    "LAB_EMPTY": "",
+}
+SECRETS = {
+    "VLLM_API_KEY": "key 'with' \"quotes\", $HOME `date` \\ 5% #",
+    "LAB_TOKEN": "geheim ü 東京 'a' \"b\" $HOME $(date) \\n \\\\ %s !",
+}
+MOUNT = {"source": '/srv/more, "of" it\'s', "target": '/more, "of" it\'s', "read_only": True}
+LABEL = 'lab.says=it\'s "quoted", $HOME \\n 5% ü'
+SERVICE = service(
+    model=MODEL,
+    config={"served-model-name": NAMES, "max-model-len": 1024},
+    env=ENV,
+    mounts=[MOUNT],
+    docker_args=["--label", LABEL, f"--label=joined.{LABEL}", "--hostname", "lab-host"],
+)
+
+# `pam_umask` first takes away what the group would get back, and the locale is what a host without one has.
+MAKE_OPERATOR = r"""
+set -e
+useradd --create-home --shell /bin/sh --groups sudo ops
+install -d -m 700 -o ops -g ops /home/ops/.ssh /home/ops/tmp
+install -m 600 -o ops -g ops /root/.ssh/authorized_keys /home/ops/.ssh/authorized_keys
+mount -t tmpfs -o noexec,nosuid,mode=700,uid=$(id -u ops),gid=$(id -g ops) tmpfs /home/ops/tmp
+cp -a /etc/pam.d/sshd /root/pam-sshd && cp -a /etc/pam.d/sudo /root/pam-sudo
+for file in sshd sudo; do echo 'session optional pam_umask.so nousergroups umask=0077' >> /etc/pam.d/$file; done
+printf 'LANG=C\nLC_ALL=POSIX\n' > /etc/default/locale
+"""
+UNMAKE_OPERATOR = r"""
+[ ! -e /root/pam-sshd ] || mv /root/pam-sshd /etc/pam.d/sshd
+[ ! -e /root/pam-sudo ] || mv /root/pam-sudo /etc/pam.d/sudo
+rm -f /etc/default/locale
+pkill -KILL -u ops; umount /home/ops/tmp; userdel --remove ops; userdel --remove reader; groupdel vllm-status
+rm -rf /srv/more*
+true
+"""
+
+
+def sudo_user(**changes):
+    """The variables of an operator who comes in as a user and becomes root by password."""
+    return {
+        "ansible_user": "ops",
+        "ansible_become_password": PASSWORD,
+        "ansible_remote_tmp": "/home/ops/tmp/ansible",
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def operator(lab, empty_host):
+    """Make the user `ops` on an empty host, and take it away afterwards."""
+    host = lab[HOST]
+    host.run(UNMAKE_OPERATOR)
+    empty_host(HOST)
+    host.run(MAKE_OPERATOR)
+    host.run(f"echo {shlex.quote('ops:' + PASSWORD)} | chpasswd")
+    host.run(f"cp -a /srv/models/tiny-llama {shlex.quote(MODEL)}")
+    source = shlex.quote(MOUNT["source"])
+    host.run(f"mkdir -p {source} && echo here > {source}/file")
+    yield host
+    host.run(UNMAKE_OPERATOR)
+    host.reset()
+
+
+@pytest.fixture(scope="module")
+def inventory(tmp_path_factory, standin_lock, operator):
+    """Give the inventory of the operator."""
+    return Inventory.make(
+        tmp_path_factory.mktemp("operator"),
+        {"chat": SERVICE},
+        hosts=(HOST,),
+        lock=standin_lock,
+        vllm_secrets={"chat": SECRETS},
+        ansible_ssh_pipelining=False,
+        **sudo_user(),
+    )
+
+
+@pytest.fixture
+def no_locale(monkeypatch):
+    """A controller that has no locale."""
+    for name in ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def identity(host):
+    """Say which start of which container serves now."""
+    return host.run(
+        "systemctl show -P InvocationID vllm-chat; docker inspect -f '{{.Id}} {{.State.StartedAt}}' vllm-chat"
+    )
+
+
+def test_the_operator_is_what_the_tests_say(inventory, operator, no_locale):
+    said = ansible(
+        "ansible",
+        HOST,
+        "-i",
+        str(inventory.folder / "hosts.json"),
+        "-b",
+        "-m",
+        "ansible.builtin.shell",
+        "-a",
+        "umask; id -un; echo $LANG $LC_ALL; findmnt -no OPTIONS -T /home/ops/tmp",
+    )
+    assert said.rc == 0, said.text
+    assert "0077\nroot\nC POSIX\n" in said.text and "noexec" in said.text
+    print(f"sudo by password, pipelining off: {said.seconds:.1f} s for one module")
+
+
+def test_check_mode_changes_nothing_and_predicts(inventory, snapshots, no_locale):
+    with snapshots(HOST):
+        played = inventory.play("deploy", "--check", "--diff")
+    assert played.rc == 0, played.text
+    assert played.changes(HOST) > 0
+    print(f"check mode {played.seconds:.1f} s")
+
+
+def test_deploy(inventory, operator, no_locale):
+    played = inventory.play("deploy", "--diff", "-v")
+    assert played.rc == 0, played.text
+    assert "generated 8 tokens" in played.text
+    assert not [secret for secret in SECRETS.values() if secret in played.text]
+    print(f"deploy {played.seconds:.1f} s")
+
+
+def test_the_engine_gets_every_word_unchanged(inventory, operator):
+    container = json.loads(operator.run("docker inspect vllm-chat"))[0]
+    environment = dict(word.split("=", 1) for word in container["Config"]["Env"])
+    assert {name: environment[name] for name in ENV} == ENV
+    args = container["Args"]
+    assert MODEL in args
+    at = args.index("--served-model-name")
+    assert args[at + 1 : at + 1 + len(NAMES)] == NAMES
+    assert container["Config"]["Labels"]["lab.says"] == LABEL.partition("=")[2]
+    assert container["Config"]["Labels"]["joined.lab.says"] == LABEL.partition("=")[2]
+    mounts = {mount["Source"]: mount["Destination"] for mount in container["Mounts"]}
+    assert mounts[MODEL] == MODEL
+    assert mounts[MOUNT["source"]] == MOUNT["target"]
+    inside = operator.run(f"docker exec vllm-chat cat {shlex.quote(MOUNT['target'] + '/file')}")
+    assert inside == "here"
+
+
+def test_the_process_of_the_engine_has_the_secrets_unchanged(operator):
+    pid = operator.run("docker top vllm-chat -eo pid,args | awk '/VLLM::EngineCore/ {print $1; exit}'")
+    read = f"import json; print(json.dumps(open('/proc/{pid}/environ', 'rb').read().decode().split(chr(0))))"
+    words = json.loads(operator.run(f"python3 -c {shlex.quote(read)}"))
+    environment = dict(word.split("=", 1) for word in words if "=" in word)
+    assert {name: environment[name] for name in SECRETS} == SECRETS
+    assert {name: environment[name] for name in ENV} == ENV
+
+
+def test_clients_find_the_model_by_each_name(operator):
+    key = SECRETS["VLLM_API_KEY"]
+    answer = operator.run(f"curl -sf http://127.0.0.1:8000/v1/models -H {shlex.quote('Authorization: Bearer ' + key)}")
+    assert [model["id"] for model in json.loads(answer)["data"]] == NAMES
+
+
+@pytest.mark.parametrize("pipelining", [False, True])
+def test_the_second_deploy_changes_nothing(inventory, operator, no_locale, snapshots, pipelining):
+    before = identity(operator)
+    with snapshots(HOST):
+        played = inventory.play("deploy", "--diff", "-e", json.dumps({"ansible_ssh_pipelining": pipelining}))
+    assert (played.rc, played.changes(HOST)) == (0, 0), played.text
+    assert "unchanged: it runs what the inventory wants" in played.text
+    assert identity(operator) == before
+    print(f"second deploy, pipelining {pipelining}: {played.seconds:.1f} s")
