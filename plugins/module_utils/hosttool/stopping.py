@@ -21,6 +21,8 @@ from .stop_engine import gate_of_current
 
 # Above the unit's own ceiling (TimeoutStopSec=900), which ends a stop whatever hangs.
 STOP_TIMEOUT = 960.0
+# How long Docker may be away when a run looks for what is left: an upgrade of its package takes seconds.
+DOCKER_WAIT = 90.0
 _ASK_EVERY = 1.0
 _ASK_TIMEOUT = 5.0
 
@@ -66,16 +68,28 @@ def stop_unit(context: Context) -> None:
 
 def leave_no_container(context: Context) -> None:
     """Remove what outlived the unit, its evidence kept; StepFailed when something is left or Docker cannot say."""
-    paths, runner = context.paths, context.runner
-    try:
-        for state in engine.own_containers(paths, runner=runner):
-            ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
-            engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
-        left = engine.own_containers(paths, runner=runner)
-    except (containers.DockerError, ToolError) as error:
-        raise StepFailed(f"the unit is stopped, but its container may be left: {error}") from error
+    until = context.clock.monotonic() + DOCKER_WAIT
+    while True:
+        try:
+            left = _remove_containers(context)
+            break
+        except containers.DockerError as error:
+            if context.clock.monotonic() >= until:
+                raise StepFailed(f"the unit is stopped, but its container may be left: {error}") from error
+        except ToolError as error:
+            raise StepFailed(f"the unit is stopped, but its container may be left: {error}") from error
+        context.clock.sleep(_ASK_EVERY)
     if left:
         raise StepFailed(f"the unit is stopped, but the container {left[0].id[:12]} cannot be removed")
+
+
+def _remove_containers(context: Context) -> list[containers.ContainerState]:
+    """End, keep and remove every container of the service; what is left."""
+    paths, runner = context.paths, context.runner
+    for state in engine.own_containers(paths, runner=runner):
+        ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
+        engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
+    return engine.own_containers(paths, runner=runner)
 
 
 def _requests(context: Context, gate: Gate) -> int | None:

@@ -16,9 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
-from .commands import Result, Runner, run
+from .commands import TIMED_OUT, Result, Runner, run
+from .docker_socket import asleep
 
 _ASK = 30.0
+# After so long without an answer it is worth a look whether Docker has died meanwhile.
+_FIRST_ASK = 5.0
 
 
 class DockerError(Exception):
@@ -49,7 +52,12 @@ class ContainerState:
 def with_label(label: str, value: str, *, runner: Runner = run) -> list[str]:
     """The full ids of all containers with this label, running or not; DockerError when Docker does not answer."""
     argv = ["docker", "ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}={value}"]
-    return _checked(runner(argv, timeout=_ASK)).out.split()
+    _require_awake(runner)
+    result = runner(argv, timeout=_FIRST_ASK)
+    if result.rc == TIMED_OUT:
+        _require_awake(runner)
+        result = runner(argv, timeout=_ASK - _FIRST_ASK)
+    return _checked(result).out.split()
 
 
 def inspect(name: str, *, runner: Runner = run) -> ContainerState | None:
@@ -88,6 +96,7 @@ def events(container_id: str, since: str, *, runner: Runner = run) -> list[str]:
 
 def image_present(image_id: str, *, runner: Runner = run) -> bool:
     """Whether an image is here by its id; DockerError when Docker does not answer."""
+    _require_awake(runner)
     result = runner(["docker", "image", "inspect", "--format", "{{.Id}}", image_id], timeout=_ASK)
     if not result.ok and "no such image" in result.err.lower():
         return False
@@ -166,6 +175,12 @@ def log_lines(name: str) -> Iterator[str]:
     ) as process:
         for raw in process.stdout or ():
             yield from raw.decode("utf-8", "replace").rstrip("\n").split("\r")
+
+
+def _require_awake(runner: Runner) -> None:
+    down = asleep(runner=runner)
+    if down:
+        raise DockerError(down)
 
 
 def _checked(result: Result) -> Result:

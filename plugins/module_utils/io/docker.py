@@ -16,6 +16,7 @@ from typing import Any
 from ..host.facts import Engine, Published
 from ..release.paths import LABEL_SERVICE
 from .commands import Runner, run
+from .docker_socket import asleep
 from .system import read_text
 
 _ASK = 30.0
@@ -26,13 +27,15 @@ def engine_info(*, runner: Runner = run) -> Engine:
     """What Docker says of itself; an Engine that is not installed or not reachable says why."""
     if shutil.which("docker") is None:
         return Engine(installed=False, reachable=False)
+    down = asleep(runner=runner)
+    if down:
+        return _unreachable(down, runner)
     asked = runner(["docker", "info", "--format", "{{json .}}"], timeout=_ASK)
     data = _object(asked.out)
     faults = data.get("ServerErrors") or []
     if not data.get("ServerVersion") or faults:
         said = "; ".join(str(fault) for fault in faults) or asked.err.strip() or f"exit status {asked.rc}"
-        root = _object(read_text(_CONFIGURATION)).get("data-root") or Engine.root
-        return Engine(_server_installed(), False, said, _server_binary(runner), str(root))
+        return _unreachable(said, runner)
     running = _running(runner)
     registry = data.get("RegistryConfig") or {}
     return Engine(
@@ -48,6 +51,11 @@ def engine_info(*, runner: Runner = run) -> Engine:
         containers={str(each["Id"]): _service_of(each) for each in running},
         published=tuple(port for each in running for port in _published(each)),
     )
+
+
+def _unreachable(why: str, runner: Runner) -> Engine:
+    root = _object(read_text(_CONFIGURATION)).get("data-root") or Engine.root
+    return Engine(_server_installed(), False, why, _server_binary(runner), str(root))
 
 
 def image_inspect(reference: str, *, runner: Runner = run) -> dict[str, Any] | None:

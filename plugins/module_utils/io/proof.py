@@ -36,7 +36,7 @@ def gather_host_evidence(paths: Paths, recorded: Identity | None = None, *, runn
         observed=Identity(invocation, running),
         container=paths.container,
         containers=found,
-        port_holder=_port_holder(paths, runner),
+        port_holder=_port_holder(paths, None if problems else runner),
         startup=_startup(paths, seq),
         start_seq=seq,
         start_seconds=noted.get("ready_seconds"),
@@ -60,14 +60,17 @@ def _containers(paths: Paths, runner: Runner) -> tuple[tuple[str, ...], tuple[st
         return (f"Docker does not answer: {error}",), ()
 
 
-def _port_holder(paths: Paths, runner: Runner) -> str | None:
-    """The name of the container that the port is published for, or the id of the one that a listener runs in."""
+def _port_holder(paths: Paths, docker: Runner | None) -> str | None:
+    """The name of the container that the port is published for, or the id of the one that a listener runs in.
+
+    A Docker that does not answer is not asked again: to ask one that is down would start it.
+    """
     record = _record(paths, link_name(paths.current))
     if record is None:
         return None
     port = record.content["port"]
     argv = ["docker", "ps", "--filter", f"publish={port}", "--format", "{{.Names}}"]
-    name = next(iter(runner(argv, timeout=_ASK).out.split()), None)
+    name = next(iter(docker(argv, timeout=_ASK).out.split()), None) if docker is not None else None
     if name is not None:
         return name
     return next((each.container or each.process for each in ports.listeners() if each.port == port), None)
