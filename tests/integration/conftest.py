@@ -1,4 +1,4 @@
-"""The lab's hosts for the tests: empty when a test asks for it, and compared before and after."""
+"""The lab's hosts for the tests: empty when a test asks for it, compared before and after, judged after every test."""
 
 from __future__ import annotations
 
@@ -7,15 +7,43 @@ import contextlib
 import pytest
 
 from tests.integration.harness import Inventory, service
-from tests.integration.lab_host import LabHost
+from tests.integration.lab_host import TOUCHED, Lab, LabHost
+from tests.oracle.legal import assert_legal
 
 HOSTS = ("gpu1", "gpu2", "bare1")
+FAILED = pytest.StashKey[bool]()
+
+
+def pytest_configure(config):
+    """Name the markers of these tests."""
+    text = "ends(open_run=False, docker_up=True): what assert_legal shall allow after this test, on purpose"
+    config.addinivalue_line("markers", text)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Remember that a test failed: whatever state it left is then no second failure."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def legal_hosts(request, lab):
+    """Every test leaves the hosts that it touched in a legal state."""
+    yield
+    touched = sorted(TOUCHED)
+    TOUCHED.clear()
+    marker = request.node.get_closest_marker("ends")
+    for name in touched if not request.node.stash.get(FAILED, False) else []:
+        assert_legal(lab[name].infra, **(marker.kwargs if marker else {}))
+    TOUCHED.clear()
 
 
 @pytest.fixture(scope="session")
 def lab():
     """Give the hosts of the lab by name; `python -m tests.lab up` made them."""
-    return {name: LabHost(name) for name in HOSTS}
+    return Lab({name: LabHost(name) for name in HOSTS})
 
 
 @pytest.fixture(scope="session")

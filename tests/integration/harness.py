@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from tests.integration.lab_host import STANDS_FOR, address_of
+from tests.integration.lab_host import STANDS_FOR, TOUCHED, address_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = ROOT / ".build" / "tree"
@@ -99,8 +99,13 @@ class Inventory:
         content = {"vllm_services": dict(services), "vllm_registry": registry, **variables}
         (group / "vllm_servers.yml").write_text(json.dumps(content, indent=1))
 
+    def hosts(self) -> list[str]:
+        """Give the lab hosts that this inventory names."""
+        return list(json.loads((self.folder / "hosts.json").read_text())["all"]["children"]["vllm_servers"]["hosts"])
+
     def play(self, name: str, *arguments: str, timeout: float = 600, **extra: Any) -> Played:
         """Run one playbook of the collection; ``extra`` become extra variables."""
+        TOUCHED.update(self.hosts())
         words = [f"gpuhosts.vllm.{name}", "-i", str(self.folder / "hosts.json"), *arguments]
         if extra:
             words += ["-e", json.dumps(extra)]
@@ -141,6 +146,7 @@ def environment() -> dict[str, str]:
 
 def begin(inventory: Inventory, name: str) -> subprocess.Popen[bytes]:
     """Begin a playbook in a process group of its own, for tests that end it in mid-play; its text is in `began`."""
+    TOUCHED.update(inventory.hosts())
     words = [binary("ansible-playbook"), f"gpuhosts.vllm.{name}", "-i", str(inventory.folder / "hosts.json")]
     with (inventory.folder / "began").open("wb") as text:
         return subprocess.Popen(

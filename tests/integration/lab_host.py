@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # "gpu2=mine": run the tests of gpu2 on another host of the lab (`python -m tests.lab hosts-new mine`).
 STANDS_FOR = dict(pair.split("=") for pair in os.environ.get("GPUHOSTS_LAB_AS", "").split(",") if pair)
 
+# The hosts that the test under way has used, by their names in the tests.
+TOUCHED: set[str] = set()
+
 
 def address_of(name: str) -> str:
     """Give the address of the host that stands for a host of the lab."""
@@ -35,6 +38,15 @@ class Look:
     def difference(self, before: Look) -> list[str]:
         """Say line by line what changed since ``before``."""
         return differences(before.seen, self.seen)
+
+
+class Lab(dict[str, "LabHost"]):
+    """The hosts by name; whoever takes one has touched it."""
+
+    def __getitem__(self, name: str) -> LabHost:
+        """Give a host, and remember that it was used."""
+        TOUCHED.add(name)
+        return super().__getitem__(name)
 
 
 @dataclass(frozen=True)

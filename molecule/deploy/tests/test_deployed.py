@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.legal import assert_legal
+
 testinfra_hosts = ["ansible://vllm_scenario"]
 ROOM = "/var/lib/gpuhosts-vllm/chat"
 
@@ -73,3 +75,7 @@ def test_secrets_are_for_the_container_only(host: Any) -> None:
 @pytest.mark.parametrize("command", ["vllm-host status chat", "vllm-health --url http://127.0.0.1:8000"])
 def test_the_tools_work_on_the_host(host: Any, command: str) -> None:
     assert host.run(command).rc == 0
+
+
+def test_the_host_ends_in_a_legal_state(host: Any) -> None:
+    assert_legal(host)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.oracle.legal import assert_legal
+
 testinfra_hosts = ["ansible://vllm_scenario"]
 
 
@@ -29,3 +31,7 @@ def test_its_version_is_held(host: Any) -> None:
 def test_it_started_with_its_own_configuration(host: Any) -> None:
     assert host.check_output("docker info --format %s", "{{ .LoggingDriver }}") == "json-file"
     assert "http://10.212.0.2:5000/" in host.check_output("docker info --format %s", "{{ .RegistryConfig.Mirrors }}")
+
+
+def test_the_host_ends_in_a_legal_state(host: Any) -> None:
+    assert_legal(host)

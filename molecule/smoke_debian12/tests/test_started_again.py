@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.oracle.legal import assert_legal
+
 testinfra_hosts = ["ansible://vllm_scenario"]
 ROOM = "/var/lib/gpuhosts-vllm/chat"
 
@@ -32,3 +34,7 @@ def test_the_journal_tells_the_three_runs(host: Any) -> None:
     records = [json.loads(line) for line in host.file(f"{ROOM}/journal.jsonl").content_string.splitlines()]
     committed = [record["kind"] for record in records if (record["state"], record["phase"]) == ("committed", "done")]
     assert committed == ["first_start", "stop", "start"]
+
+
+def test_the_host_ends_in_a_legal_state(host: Any) -> None:
+    assert_legal(host)
