@@ -1,6 +1,8 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""ExecStartPre: make room for a new start. What an earlier one left is kept as evidence and removed first.
+"""ExecStartPre: make room for a new start, and wait for its turn on its GPUs.
+
+What an earlier start left is kept as evidence and removed first.
 
 Private to the collection.
 """
@@ -8,22 +10,21 @@ Private to the collection.
 from __future__ import annotations
 
 import os
-import secrets
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from ..io import containers, starts, systemd
+from ..io import boots, containers, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import link_name, make_folder, read_if_there, remove, write_atomic
+from ..io.files import link_name, make_folder, read_if_there, remove
 from ..release.gate import NOT_BEGUN
 from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import ReleaseRecord
 from . import engine
 from .errors import ToolError
+from .lost_starts import note_lost
 from .scene import DOCKER_UNIT
 from .service_args import current_record, parser, paths_of
+from .start_lease import take
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,24 +35,29 @@ def main(argv: Sequence[str]) -> int:
 
 
 def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
-    """Open the folder of the new start, leave no container and no cid file, make the caches; gives its number."""
+    """Open the folder of the new start, leave no container and no cid file, make the caches; gives its number.
+
+    The start begins after the wait for its turn: only then its deadline runs. One that is stopped while it waits has
+    its folder all the same.
+    """
     record = current_record(paths)
     make_folder(paths.volatile)
+    note_lost(paths, clock)
     seq = starts.begin(
         paths,
         {
             "release": link_name(paths.current),
             "run": (read_if_there(paths.open_run) or "").strip() or None,
             "invocation_id": os.environ.get("INVOCATION_ID", ""),
-            "boot": {"marker": boot_marker(paths), "id": boot_id()},
+            "boot": {"marker": boots.marker(paths), "id": boots.kernel_id()},
+            "gpus": record.content["gpus"],
             "docker_invocation": docker_invocation(runner),
-            "begun_at": clock.now(),
-            "begun_monotonic": clock.monotonic(),
         },
     )
     try:
         clear(paths, runner=runner)
         check_name(paths, runner=runner)
+        take(paths, seq, runner=runner, clock=clock)
     except (containers.DockerError, ToolError) as error:
         down = isinstance(error, containers.DockerError)
         reason = f"Docker does not answer: {error}; see systemctl status docker" if down else str(error)
@@ -90,19 +96,3 @@ def make_caches(paths: Paths, record: ReleaseRecord) -> None:
     make_folder(paths.hub_cache)
     cache = paths.compile_cache(record.host.image_id, record.host.uid)
     make_folder(cache, 0o755, (record.host.uid, record.host.gid))
-
-
-def boot_marker(paths: Paths) -> str:
-    """One random word for as long as /run lasts: a lab host's reboot does not change the kernel's boot id."""
-    known = read_if_there(paths.boot_marker)
-    if known:
-        return known.strip()
-    word = f"{int(time.time())}-{secrets.token_hex(4)}"
-    make_folder(paths.boot_marker.parent)
-    write_atomic(paths.boot_marker, word + "\n")
-    return word
-
-
-def boot_id() -> str:
-    """The kernel's id of this boot."""
-    return (read_if_there(Path("/proc/sys/kernel/random/boot_id")) or "").strip()

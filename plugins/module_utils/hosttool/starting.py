@@ -14,10 +14,12 @@ from ..io.commands import Result
 from ..io.releases import read_gate
 from ..release.gate import hard_deadline
 from ..release.service_state import UnitState
+from ..release.start_lease import LONGEST_WAIT
 from .steps import Context, Outcome, StepFailed
 
-# The gate ends by itself at its deadline; this is what systemd needs around it, for a hung Docker at the worst.
-_MARGIN = 1200.0
+# The gate ends by itself at its deadline; this is what systemd needs around it, for a hung Docker at the worst. Before
+# that the start may wait for others that could get its GPU.
+_MARGIN = LONGEST_WAIT + 1200.0
 _VERDICT_WAIT, _LOOK = 10.0, 0.2
 
 

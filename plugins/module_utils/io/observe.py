@@ -47,9 +47,13 @@ def observe(paths: Paths, *, runner: Runner = run) -> ServiceState:
 
 def services_on_host(root: str = "/") -> list[str]:
     """The services that have something to run here: a current or a last good release, or a unit of ours."""
+    return [name for name in state_folders(root) if _is_left(Paths(name, root))]
+
+
+def state_folders(root: str = "/") -> list[str]:
+    """The services that anything is known of here, also one that was removed or never came to run."""
     state_root = Path(root) / STATE_ROOT
-    names = sorted(folder.name for folder in state_root.iterdir()) if state_root.is_dir() else []
-    return [name for name in names if _is_left(Paths(name, root))]
+    return sorted(folder.name for folder in state_root.iterdir() if folder.is_dir()) if state_root.is_dir() else []
 
 
 def _is_left(paths: Paths) -> bool:

@@ -134,6 +134,11 @@ class Paths:
         return Path(self.root) / RUN_ROOT / "boot"
 
     @property
+    def starts_lock(self) -> Path:
+        """Locked for the moment in which a start decides if it may begin; no service can have its name."""
+        return Path(self.root) / RUN_ROOT / "starts.lock"
+
+    @property
     def hub_cache(self) -> Path:
         """The Hugging Face cache of the host."""
         return Path(self.root) / CACHE_ROOT / "hf"

@@ -1,0 +1,39 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Give an ending to the starts that have none because their host went down before anybody could write one.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..io import boots, starts
+from ..io.clock import Clock
+from ..release.ending import lost_with_its_host
+from ..release.gate import CUT_OFF
+from ..release.paths import Paths
+
+
+def note_lost(paths: Paths, clock: Clock) -> list[int]:
+    """Note the ending of every start of an earlier boot that has none; their numbers."""
+    boot = boots.marker(paths)
+    lost = [seq for seq in starts.numbers(paths) if _is_lost(starts.read(paths, seq), boot)]
+    for seq in lost:
+        ending = lost_with_its_host()
+        known = starts.read(paths, seq)
+        fields: dict[str, Any] = {"ended_at": known.get("ended_at") or clock.now(), **ending.to_dict()}
+        if "verdict" not in known:
+            cut = f"the start was cut off: {ending.reason}"
+            fields.update(ready=False, verdict=CUT_OFF, reason=cut)
+        starts.update(paths, seq, fields)
+    return lost
+
+
+def _is_lost(known: Mapping[str, Any], boot: str) -> bool:
+    """One that nothing is known of is no start of an earlier boot: it may be on its way right now."""
+    made_in = known.get("boot")
+    ended = "ending" in known or ("ended_at" in known and "gpus" not in known)  # older tools named no endings
+    return isinstance(made_in, Mapping) and made_in.get("marker") != boot and not ended
