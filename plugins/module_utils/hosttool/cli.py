@@ -19,13 +19,14 @@ from .say import complain, say
 FAILED = 1
 USAGE = 2
 
-# Verb -> (file, what it does). The unit calls the ones in the middle; people need the others.
+# Verb -> (file, what it does). The units call the last ones; people need the others.
 VERBS = {
     "health": ("health", "check a server with GET requests only (also as vllm-health)"),
     "status": ("status", "say what runs, since when, and how the last run ended"),
     "show": ("show", "show the release, a start or the journal of a service"),
     "startup-log": ("startup_log", "show what a start said: figures, or the kept log"),
     "run": ("run", "drive the open run of a service to its end"),
+    "resume": ("resume", "end or go on with what a restart of the host left open (all services)"),
     "before-start": ("before_start", "unit: make room for a new start"),
     "wait-ready": ("wait_ready", "unit: wait until the engine serves, or say why it never will"),
     "stop-engine": ("stop_engine", "unit: stop the engine with its grace"),

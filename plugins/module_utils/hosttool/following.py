@@ -34,7 +34,7 @@ def watch(paths: Paths, run_id: str, wait: float, *, clock: Clock = CLOCK, runne
         records = _records(paths, run_id)
         if outcome(records) is not None or clock.monotonic() >= ends:
             return result_of(paths, records)
-        if not replaced and not _driven(paths, runner):
+        if not replaced and not is_driven(paths, runner):
             start_driver(paths, runner=runner, clock=clock)
             replaced = True
         clock.sleep(_LOOK)
@@ -68,7 +68,8 @@ def _records(paths: Paths, run_id: str) -> tuple[Entry, ...]:
     return records
 
 
-def _driven(paths: Paths, runner: Runner) -> bool:
+def is_driven(paths: Paths, runner: Runner) -> bool:
+    """Whether anybody drives the open run of a service, or is about to."""
     if is_locked(paths.lease):
         return True
     unit = systemd.show(paths.driver_unit, runner=runner)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 
 from ..io.files import link_name
 from ..io.releases import read_record
 from ..release.paths import Paths
 from ..release.record import ReleaseRecord
+from ..services.names import service_name
 from .errors import ToolError
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 def parser(verb: str, about: str) -> argparse.ArgumentParser:
@@ -29,10 +27,15 @@ def parser(verb: str, about: str) -> argparse.ArgumentParser:
 
 def paths_of(service: str) -> Paths:
     """The places of a service; ToolError for a word that is no name of one (it becomes part of paths)."""
-    if not _NAME.fullmatch(service):
-        raise ToolError(f"{service!r} is no name of a service: expected small letters, digits and -")
-    # Only tests set it: another root than / lets the unit's verbs run without a systemd of their own.
-    return Paths(service, os.environ.get("VLLM_HOST_ROOT", "/"))
+    try:
+        return Paths(service_name(service), host_root())
+    except ValueError as error:
+        raise ToolError(f"{service!r} is no name of a service: expected {error}") from None
+
+
+def host_root() -> str:
+    """The root of the host. Only tests set another one: it lets the verbs run without a systemd of their own."""
+    return os.environ.get("VLLM_HOST_ROOT", "/")
 
 
 def current_record(paths: Paths) -> ReleaseRecord:

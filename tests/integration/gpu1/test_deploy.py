@@ -76,7 +76,7 @@ def test_the_changed_tasks_are_what_the_snapshots_show(life):
         "Write the secrets": "/etc/gpuhosts-vllm/chat/secrets",
         "Stage the release": "/var/lib/gpuhosts-vllm/chat/releases/rel-",
         "Write the unit": "/etc/systemd/system/vllm-chat.service",
-        "Let Docker bring the service back": "docker.service.wants/vllm-chat.service",
+        "Let Docker bring the services back": "docker.service.wants/vllm-chat.service",
         "Install the tool": "/usr/local/bin/vllm-host",
         "Run every change to its end": "/var/lib/gpuhosts-vllm/chat/journal.jsonl",
     }

@@ -49,6 +49,8 @@ def test_every_verb_explains_itself_and_takes_no_path_for_a_name(tool, verb):
     with pytest.raises(SystemExit) as ended:
         tool(verb, "--help")
     assert ended.value.code == 0
+    if verb == "resume":  # it is about all services
+        return
     code, _out, err = tool(verb, "../etc")
     assert code == 1 and "'../etc' is no name of a service" in err
 
