@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io import starts
+from ..io.expected import NotHere
 from ..io.files import read_if_there
 from ..io.journals import read_journal
+from ..io.start_log import LATEST, start_number
 from ..release.files import GATE_NAME
 from ..release.journal import JournalError, format_entry
 from ..release.paths import Paths
@@ -27,11 +29,16 @@ WHAT = ("release", "start", "journal")
 
 def main(argv: Sequence[str]) -> int:
     """The verb."""
-    arguments = parser("show", "show the release, the last start or the journal of a service")
+    arguments = parser("show", "show the release, a start or the journal of a service")
     arguments.add_argument("what", nargs="?", choices=WHAT, default="release")
+    arguments.add_argument("--start", default=LATEST, help="the number of the start, or latest")
     args = arguments.parse_args(argv)
     paths = paths_of(args.service)
-    shown = {"release": _release, "start": _start, "journal": _journal}[args.what](paths)
+    shown = (
+        _start(paths, args.start)
+        if args.what == "start"
+        else {"release": _release, "journal": _journal}[args.what](paths)
+    )
     say(json.dumps(shown, indent=2, ensure_ascii=False))
     return 0
 
@@ -42,10 +49,11 @@ def _release(paths: Paths) -> Any:
     return {**record_to_dict(record), "gate": json.loads(gate)}
 
 
-def _start(paths: Paths) -> Any:
-    seq = starts.latest(paths)
-    if seq is None:
-        raise ToolError(f"{paths.service} was never started here")
+def _start(paths: Paths, start: str) -> Any:
+    try:
+        seq = start_number(paths, start)
+    except NotHere as error:
+        raise ToolError(str(error)) from error
     return {**starts.read(paths, seq), "startup": starts.startup(paths, seq)}
 
 

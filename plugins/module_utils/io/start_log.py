@@ -19,6 +19,7 @@ from ..startup.parse import StartupReport, parse_startup_log
 from . import containers, starts
 from .expected import NotHere, secrets_of
 
+LATEST = "latest"
 _LONGEST_LINE = 4096
 
 
@@ -34,18 +35,19 @@ class StartLog:
 
 def read_start(paths: Paths, start: str, max_lines: int) -> StartLog:
     """Read a start by its number or as ``latest``; NotHere when it is not kept on this host."""
-    seq = _number(paths, start)
+    seq = start_number(paths, start)
     known = starts.read(paths, seq)
     tail = _Tail(max_lines)
     report = parse_startup_log(tail.watch(_lines(paths, seq, known)))
     return StartLog({"seq": seq, **known}, report, tuple(tail.kept), tail.count)
 
 
-def _number(paths: Paths, start: str) -> int:
+def start_number(paths: Paths, start: str) -> int:
+    """The number of a start that was asked for by its number or as ``latest``; NotHere when it is not kept."""
     known = starts.numbers(paths)
     if not known:
         raise NotHere(f"{paths.service} was never started on this host; run the deploy playbook")
-    if start == "latest":
+    if start == LATEST:
         return known[-1]
     if not start.isdecimal() or int(start) not in known:
         raise NotHere(f"{paths.service} has no start {start!r}; kept are {known[0]} to {known[-1]}, or say latest")

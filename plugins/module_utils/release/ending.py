@@ -34,6 +34,11 @@ GATE_LATE = "gate_late"
 GATE_KILLED = "gate_killed"
 TIMED_OUT = "timed_out"
 
+ENDINGS = (
+    *(STOPPED, DOCKER_STOPPING, HOST_STOPPING, HOST_LOST, DOCKER_LOST, STOPPED_IN_DOCKER, CLIENT_KILLED),
+    *(OUT_OF_MEMORY, KILLED, ENGINE_ENDED, NEVER_RAN, GATE_SILENT, GATE_LATE, GATE_KILLED, TIMED_OUT),
+)
+
 # Somebody wanted these: no fault, and the unit's start limit is for others.
 WANTED = (STOPPED, DOCKER_STOPPING, HOST_STOPPING)
 # What ends with its host or its Docker is not to blame either: each of them has a limit of its own.

@@ -87,6 +87,8 @@ def test_show_and_startup_log(tool, paths, record):
     assert json.loads(tool("startup-log", "chat")[1]) == {"start": 1, "kv_cache_tokens": [10]}
     assert tool("startup-log", "chat", "--log", "--start", "1")[1] == "ready\n"
     assert "has no start 7; kept are 1 to 1" in tool("startup-log", "chat", "--start", "7")[2]
+    assert json.loads(tool("show", "chat", "start", "--start", "1")[1])["startup"] == {"kv_cache_tokens": [10]}
+    assert "has no start '7'; kept are 1 to 1" in tool("show", "chat", "start", "--start", "7")[2]
 
 
 def test_run_without_a_run(tool):

@@ -7,11 +7,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.ending import (
+    ENDINGS,
     Seen,
     failure_text,
     first_failed_start,
     how_it_went,
     judge_ending,
+    lost_with_its_host,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.service_state import StartState
 
@@ -20,7 +22,7 @@ READY = {"ready": True, "verdict": "ready", "lasted": 100.0, "served": 60.0}
 DEAD = {"verdict": "dead", "reason": "the engine ended after 3.0 s", "lasted": 3.0}
 
 # name of the ending, whether it is a fault, whether it counts, what was seen
-ENDINGS = [
+TABLE = [
     ("host_stopping", False, False, {**READY, "jobs": {"halt.target": "start", UNIT: "stop"}}),
     ("docker_stopping", False, False, {**READY, "jobs": {"docker.service": "stop", UNIT: "stop"}}),
     ("docker_stopping", False, False, {"jobs": {"docker.service": "restart"}, "service_result": "signal"}),
@@ -46,7 +48,7 @@ ENDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "fault", "counts", "seen"), ENDINGS)
+@pytest.mark.parametrize(("name", "fault", "counts", "seen"), TABLE)
 def test_every_ending_has_its_name(name, fault, counts, seen):
     ending = judge_ending(Seen(**seen), UNIT)
     assert (ending.id, ending.fault, ending.counts) == (name, fault, counts), ending
@@ -54,8 +56,8 @@ def test_every_ending_has_its_name(name, fault, counts, seen):
 
 
 def test_every_name_is_in_the_table_but_the_one_that_is_noted_later():
-    named = {name for name, *_rest in ENDINGS}
-    assert len(named) == 14
+    assert {name for name, *_rest in TABLE} == {*ENDINGS} - {"host_lost"}
+    assert lost_with_its_host().to_dict()["ending"] == "host_lost"
 
 
 def test_a_sentence_says_who_when_and_the_first_error():
