@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.rights import as_root
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.zipapp import (
     Zipapp,
     build,
@@ -53,5 +54,7 @@ class ActionModule(ActionBase):
             self._remove_tmp_path(folder)
 
     def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        answer = self._execute_module(module_name="gpuhosts.vllm.vllm_host_tool", module_args=args, task_vars=task_vars)
-        return dict(answer)
+        name = "gpuhosts.vllm.vllm_host_tool"
+        return as_root(
+            task_vars, lambda: dict(self._execute_module(module_name=name, module_args=args, task_vars=task_vars))
+        )

@@ -105,8 +105,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import WARNING, Finding
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host import daemon as judge
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal, refusal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import daemon as docker
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.commands import Result
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.system import read_text
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.options import REGISTRY_OPTION
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.settings import registry_settings
@@ -205,6 +207,8 @@ def main() -> None:
         "path": {"type": "path", "default": "/etc/docker/daemon.json"},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     try:
         result = configure(module.params, module.check_mode)
     except Refusal as stop:

@@ -82,7 +82,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import host_tool
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 
 # What the program's first line names: units run it without Ansible.
 PYTHON = "/usr/bin/python3"
@@ -136,6 +138,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     facts = facts_of(module.params)
     waits_for_file = facts["needs_file"] and not module.params["source"]
     try:

@@ -99,10 +99,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.engine import require_engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.room import Need, require_room
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.docker import engine_info, image_inspect, image_on_disk
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.jobs import Job, start, wait
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.registry import getter
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.system import disk_of, machine, tree_bytes
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.options import REGISTRY_OPTION
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.registry.pull import (
@@ -201,6 +203,8 @@ def main() -> None:
         "wait": {"type": "float", "default": 15},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     try:
         result = Pull(module.params).advance(module.check_mode)
     except Refusal as stop:

@@ -136,12 +136,14 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.engine import require_engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.refusal import Refusal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.room import Need, require_room
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import models as host_models
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.docker import engine_info
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import make_folder
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.jobs import Job, start, wait
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.registry import getter
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.system import disk_of
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.models.answers import Asked
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.models.container import (
@@ -168,8 +170,7 @@ class Snapshot:
         self.params, self.cache = params, params["cache"]
         name, revision = params["model"]["name"], params["model"]["revision"] or "main"
         subject = f"{params['service']}: model {name}"
-        endpoint = params["endpoint"].rstrip("/")
-        self.asked = Asked(subject, endpoint, name, revision, bool(params["token"]))
+        self.asked = Asked(subject, params["endpoint"].rstrip("/"), name, revision, bool(params["token"]))
         self.job = Job(fetch_name(name, revision))
 
     def advance(self, check_mode: bool) -> dict[str, Any]:
@@ -226,9 +227,8 @@ class Snapshot:
         """Give the module's result for a snapshot that is here, or will be."""
         text = f"{self.asked.repository} at {self.asked.revision}\n"
         diff = {"before": "" if changed else text, "after": text}
-        done = {"changed": changed, "finished": True, "progress": [], "findings": [], "diff": diff}
         return {
-            **done,
+            **{"changed": changed, "finished": True, "progress": [], "findings": [], "diff": diff},
             "folder": str(host_models.snapshot_path(self.cache, manifest)) if manifest else None,
             "commit": manifest.commit if manifest else None,
             "bytes": sum(each.size or 0 for each in manifest.files) if manifest else None,
@@ -265,11 +265,11 @@ def main() -> None:
         "wait": {"type": "float", "default": 15},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     try:
-        if module.params["model"]["kind"] == "path":
-            result = look(module.params)
-        else:
-            result = Snapshot(module.params).advance(module.check_mode)
+        at_path = module.params["model"]["kind"] == "path"
+        result = look(module.params) if at_path else Snapshot(module.params).advance(module.check_mode)
     except Refusal as stop:
         module.fail_json(msg=str(stop), findings=[stop.finding.to_dict()])
     module.exit_json(**result)

@@ -98,7 +98,9 @@ left_inventory:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.observe import observe, services_on_host
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.plan import left_inventory, plan_service
 
@@ -112,13 +114,15 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     services, retry = module.params["services"], module.params["retry"]
     try:
         seen = [(wanted, observe(Paths(wanted["name"]))) for wanted in services]
         plan = [plan_service(wanted, state, retry=wanted["name"] in retry).to_dict() for wanted, state in seen]
         left = left_inventory(services_on_host(), [wanted["name"] for wanted in services])
     except OSError as error:
-        module.fail_json(msg=f"the state of the services cannot be read: {error}; the play needs become: true")
+        module.fail_json(msg=f"the state of the services cannot be read: {error}")
     module.exit_json(changed=False, plan=plan, left_inventory=left)
 
 

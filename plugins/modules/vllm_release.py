@@ -171,6 +171,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import (
     Wanted,
     decide_now,
@@ -185,6 +186,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging imp
     stage_unknown,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.containers import DockerError
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import Decision
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import JournalError
@@ -287,6 +289,8 @@ def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True, required_if=[("state", "staged", ["release"])])
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     paths = Paths(module.params["service"])
     try:
         result = staged(module, paths) if module.params["state"] == "staged" else run_of(module, paths)

@@ -70,7 +70,9 @@ actions:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import ensure_file, read_if_there
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.secrets_file import (
     compare_secrets,
@@ -89,6 +91,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    if user := other_than_root():
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     wanted = {name: str(value) for name, value in module.params["secrets"].items()}
     path = Paths(module.params["service"]).secrets
     owner = int((module.params["user"] or "0").partition(":")[0])

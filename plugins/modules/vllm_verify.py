@@ -200,9 +200,11 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.evidence impo
     verification_facts,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.verify import judge_verification
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.expected import api_key_of, expected_of, paths_of
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.http import is_url
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.proof import gather_host_evidence
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.serving import gather_verification
 
 
@@ -257,6 +259,9 @@ def main() -> None:
         mutually_exclusive=[("service", "url")],
         supports_check_mode=True,
     )
+    user = other_than_root() if module.params["service"] else None
+    if user:
+        module.fail_json(msg=ran_as_other(user), not_root=True)
     try:
         result = verify(module.params)
     except (ValueError, OSError) as error:

@@ -14,6 +14,8 @@ from typing import Any, Callable
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.rights import as_root
+
 # A cut connection ends nothing on the host: it is worth some minutes of trying before the task gives up.
 TRIES = 60
 PAUSE = 5.0
@@ -73,11 +75,14 @@ class FollowAction(ActionBase):  # type: ignore[misc]
         result: dict[str, Any] = super().run(tmp, task_vars)
 
         def run_module(more: dict[str, Any]) -> dict[str, Any]:
-            return dict(
-                self._execute_module(
-                    module_name=self._task.action, module_args=self.arguments(more), task_vars=task_vars
+            arguments = self.arguments(more)
+
+            def once() -> dict[str, Any]:
+                return dict(
+                    self._execute_module(module_name=self._task.action, module_args=arguments, task_vars=task_vars)
                 )
-            )
+
+            return as_root(task_vars, once)
 
         result.update(follow(self, run_module))
         return result
