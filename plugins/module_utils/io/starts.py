@@ -13,7 +13,7 @@ from typing import Any
 
 from ..release.files import to_json
 from ..release.paths import Paths
-from .files import make_folder, read_if_there, write_atomic
+from .files import make_folder, read_if_there, sync_folder, write_atomic
 
 # Evidence is small, but a service may be started for years.
 KEPT = 50
@@ -29,9 +29,13 @@ def begin(paths: Paths, fields: dict[str, Any]) -> int:
     """Make the folder of a new start, and let the oldest ones beyond the last fifty go."""
     known = numbers(paths)
     seq = known[-1] + 1 if known else 1
-    make_folder(paths.starts)
-    make_folder(paths.start(seq))
-    update(paths, seq, {"seq": seq, "service": paths.service, **fields})
+    # A folder gets its number when its file is in it: one without would be a start that nobody knows anything of.
+    part = paths.starts / f".{seq}.new"
+    shutil.rmtree(part, ignore_errors=True)
+    make_folder(part)
+    write_atomic(part / "state.json", to_json({"seq": seq, "service": paths.service, **fields}))
+    part.rename(paths.start(seq))
+    sync_folder(paths.starts)
     for old in known[: max(0, len(known) + 1 - KEPT)]:
         shutil.rmtree(paths.start(old), ignore_errors=True)
     return seq
