@@ -245,7 +245,7 @@ def test_runs_that_can_have_happened(steps: tuple[str, ...]) -> None:
         (journal(*COMMITTED, "committed done"), "committed done cannot follow committed done"),
         (journal(*COMMITTED[:3], *COMMITTED[5:]), "starting intent cannot follow preflighted done"),
         (journal(*COMMITTED[:6], "starting failed", *COMMITTED[7:]), "verifying intent cannot follow starting failed"),
-        (journal(*COMMITTED[:3], "rolling_back intent", "rolling_back done", "rolled_back done"), "rolling_back intent"),
+        (journal(*COMMITTED[:3], "rolling_back intent", "rolling_back done", "rolled_back done"), "rolling_back"),
         (journal(*COMMITTED[:8], "aborted done"), "aborted done cannot follow"),
         (journal(*COMMITTED[1:]), "begins with preflighted intent"),
         (journal(*COMMITTED[:3]) + journal(*COMMITTED, run="r2") + journal(*COMMITTED[3:]), "goes on after another"),
