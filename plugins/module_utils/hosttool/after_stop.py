@@ -43,9 +43,10 @@ def finish(
     starts.update(paths, seq, {"ended_at": clock.now(), **_of_systemd(environ)})
     seen = scene.look(paths, seq, environ, runner, clock)
     error = _leave_nothing(paths, seq, runner)
+    if error:  # the next before-start keeps what can still be kept, and removes the container
+        engine.end_without_docker(engine.id_of_container(paths, seq), engine.SHORT_GRACE, clock=clock)
     if not error and "exit_code" not in starts.read(paths, seq):
         _keep_without_container(paths, seq, seen, runner)
-    # The next before-start keeps what can still be kept; Docker is down, so no engine of ours runs in it.
     starts.update(paths, seq, {"evidence_error": error} if error else {})
     _name(paths, seq, seen, runner)
     return not error

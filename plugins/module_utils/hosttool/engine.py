@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..io import containers, starts
+from ..io import container_processes, containers, starts
+from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import read_if_there, write_atomic
 from ..release.bounded import HeadTail
@@ -25,6 +26,7 @@ from .errors import ToolError
 SHORT_GRACE = 5.0
 # How much of a start the journal is asked for where Docker has nothing any more.
 JOURNAL_LINES = 20000
+_LOOK = 0.1
 
 
 def secrets_of(paths: Paths) -> dict[str, str]:
@@ -47,6 +49,20 @@ def end(state: containers.ContainerState, grace: float, *, runner: Runner = run)
         return state
     containers.stop(state.id, grace, runner=runner)
     return containers.inspect(state.id, runner=runner) or state
+
+
+def end_without_docker(container_id: str, grace: float, *, clock: Clock = CLOCK) -> None:
+    """End the processes of a container whose Docker is gone: it would serve on with nobody who watches it.
+
+    Docker, when it is back, has its log and notes how it ended.
+    """
+    processes = container_processes.of_container(container_id)
+    container_processes.ask_to_end(processes)
+    until = clock.monotonic() + grace
+    while processes and clock.monotonic() < until:
+        clock.sleep(_LOOK)
+        processes = container_processes.of_container(container_id)
+    container_processes.kill(processes)
 
 
 def keep_evidence(paths: Paths, seq: int, raw_lines: Iterable[str], redactor: Redactor) -> dict[str, Any]:
@@ -82,6 +98,11 @@ def close_start(paths: Paths, seq: int | None, state: containers.ContainerState,
         evidence = keep_evidence(paths, seq, containers.log_lines(state.id), Redactor(secrets_of(paths)))
         starts.update(paths, seq, {**fields, **evidence})
     containers.remove(state.id, runner=runner)
+
+
+def id_of_container(paths: Paths, seq: int) -> str:
+    """The container of a start as it was noted, else the one that Docker's client wrote down; empty for none."""
+    return str(starts.read(paths, seq).get("container_id") or "") or (read_if_there(paths.cid) or "").strip()
 
 
 def start_of_container(paths: Paths, container_id: str) -> int | None:

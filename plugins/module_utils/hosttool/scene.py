@@ -27,7 +27,7 @@ def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clo
     known = starts.read(paths, seq)
     lasted, served = _seconds(known, clock)
     return replace(
-        _of_docker(paths, known, runner),
+        _of_docker(paths, seq, known, runner),
         ready=bool(known.get("ready")),
         verdict=known.get("verdict"),
         reason=str(known.get("reason") or ""),
@@ -52,8 +52,8 @@ def with_evidence(seen: Seen, known: Mapping[str, Any]) -> Seen:
     )
 
 
-def _of_docker(paths: Paths, known: Mapping[str, Any], runner: Runner) -> Seen:
-    container_id = known.get("container_id") or (read_if_there(paths.cid) or "").strip()
+def _of_docker(paths: Paths, seq: int, known: Mapping[str, Any], runner: Runner) -> Seen:
+    container_id = engine.id_of_container(paths, seq)
     try:
         own = engine.own_containers(paths, runner=runner)
     except containers.DockerError as error:

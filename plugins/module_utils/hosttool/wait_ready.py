@@ -191,7 +191,10 @@ class Watch:
         first = parse_startup_log(self._said.text().splitlines()).first_error_line
         if first or not self._container():
             return first or " ".join(systemd.said_by_main(self._invocation(), runner=self._runner)[-3:])
-        state = containers.inspect(self._container(), runner=self._runner)
+        try:
+            state = containers.inspect(self._container(), runner=self._runner)
+        except containers.DockerError as error:
+            return f"Docker does not answer: {error}"
         if state is None:
             return "its container was removed"
         if state.is_running:

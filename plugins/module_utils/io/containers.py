@@ -62,6 +62,7 @@ def with_label(label: str, value: str, *, runner: Runner = run) -> list[str]:
 
 def inspect(name: str, *, runner: Runner = run) -> ContainerState | None:
     """One container by id or name; None when there is none; DockerError when Docker does not answer."""
+    _require_awake(runner)
     result = runner(["docker", "container", "inspect", name], timeout=_ASK)
     if not result.ok and "no such container" in result.err.lower():
         return None

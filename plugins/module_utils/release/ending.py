@@ -160,10 +160,11 @@ def _of_the_host(seen: Seen, _unit: str) -> tuple[str, str] | None:
 
 
 def _of_docker(seen: Seen, _unit: str) -> tuple[str, str] | None:
-    if seen.jobs.get("docker.service") in _STOP_JOBS:
-        return DOCKER_STOPPING, "Docker was stopped or restarted (systemctl, or an upgrade of its package)"
+    """An orderly stop ends services first, while Docker answers; the restart of a Docker that died is a job too."""
     if not seen.docker_answers:
         return DOCKER_LOST, f"Docker ended or does not answer ({seen.docker_error or 'no reason given'})"
+    if seen.jobs.get("docker.service") in _STOP_JOBS:
+        return DOCKER_STOPPING, "Docker was stopped or restarted (systemctl, or an upgrade of its package)"
     if not seen.docker_is_the_same:
         return DOCKER_LOST, "Docker ended unasked and was started anew while it ran"
     return None

@@ -8,11 +8,12 @@ import json
 
 import pytest
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import await_client, stop
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import container_processes, starts
 
 LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
 
@@ -135,6 +136,29 @@ def test_docker_down_at_the_end_is_noted_and_made_good_by_the_next_start(paths, 
     invocation("i2")
     prepare(paths)
     assert starts.read(paths, 1)["exit_code"] == 9
+
+
+@pytest.mark.parametrize("killed", [{}, {20: 5}])
+def test_an_engine_whose_docker_is_gone_is_ended_past_docker(paths, docker, invocation, monkeypatch, killed):
+    """It would serve on with nobody who watches it, and the unit would say that it is down."""
+    living, sent = {"c1": {20: 5}}, []
+
+    def ask(processes):
+        sent.append(("term", dict(processes)))
+        if not killed:  # it heard SIGTERM
+            living.clear()
+
+    monkeypatch.setattr(container_processes, "of_container", lambda name: dict(living.get(name, {})))
+    monkeypatch.setattr(container_processes, "ask_to_end", ask)
+    monkeypatch.setattr(container_processes, "kill", lambda processes: sent.append(("kill", dict(processes))))
+    monkeypatch.setattr(engine, "SHORT_GRACE", 0.3)
+    environ = invocation("i1")
+    prepare(paths)
+    starts.update(paths, 1, {"container_id": "c1", "ready": True, "verdict": "ready"})
+    (docker.folder / "down").touch()
+    assert not finish(paths, environ=environ)
+    assert sent == [("term", {20: 5}), ("kill", killed)]
+    assert starts.read(paths, 1)["ending"] == "docker_lost"
 
 
 def test_a_start_that_never_got_a_number_takes_no_other_s_evidence(paths, docker, invocation):

@@ -28,6 +28,7 @@ TABLE = [
     ("docker_stopping", False, False, {"jobs": {"docker.service": "restart"}, "service_result": "signal"}),
     ("docker_lost", True, False, {**READY, "docker_answers": False, "docker_error": "Cannot connect"}),
     ("docker_lost", True, False, {**READY, "docker_is_the_same": False, "exit_code": 137}),
+    ("docker_lost", True, False, {"jobs": {"docker.service": "restart", UNIT: "restart"}, "docker_answers": False}),
     ("stopped", False, False, {**READY, "jobs": {UNIT: "stop"}, "exit_code": 0}),
     ("stopped", False, False, {"jobs": {UNIT: "restart"}, "service_result": "signal", "outlived_its_client": True}),
     ("gate_silent", True, True, {"verdict": "silent", "reason": "no progress for 5 s", "events": ["kill 15", "die"]}),
