@@ -58,13 +58,13 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
         clear(paths, runner=runner)
         check_name(paths, runner=runner)
         take(paths, seq, runner=runner, clock=clock)
-    except (containers.DockerError, ToolError) as error:
+        remove(paths.cid)
+        make_caches(paths, record)
+    except (containers.DockerError, ToolError, OSError) as error:
         down = isinstance(error, containers.DockerError)
         reason = f"Docker does not answer: {error}; see systemctl status docker" if down else str(error)
         starts.update(paths, seq, {"ready": False, "verdict": NOT_BEGUN, "reason": reason})
         raise ToolError(f"{paths.service}: {reason}") from error
-    remove(paths.cid)
-    make_caches(paths, record)
     return seq
 
 

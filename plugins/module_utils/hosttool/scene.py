@@ -28,6 +28,7 @@ def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clo
     lasted, served = _seconds(known, clock)
     return replace(
         _of_docker(paths, seq, known, runner),
+        begun="begun_monotonic" in known,
         ready=bool(known.get("ready")),
         verdict=known.get("verdict"),
         reason=str(known.get("reason") or ""),

@@ -64,10 +64,12 @@ _IN_DOCKER = ("kill", "stop", "destroy", "restart")
 class Seen:
     """What could be seen of a start at its ending.
 
-    ``jobs`` are systemd's jobs by unit; ``events`` are Docker's actions on the container; ``exit_code`` is None where
-    there is no container. ``lasted`` and ``served`` are seconds since it began and since it was ready.
+    ``begun`` is False until it is its turn on its GPUs. ``jobs`` are systemd's jobs by unit; ``events`` are Docker's
+    actions on the container; ``exit_code`` is None where there is no container. ``lasted`` and ``served`` are seconds
+    since it began and since it was ready.
     """
 
+    begun: bool = True
     ready: bool = False
     verdict: str | None = None
     reason: str = ""
@@ -181,6 +183,9 @@ def _of_the_gate(seen: Seen, _unit: str) -> tuple[str, str] | None:
         return (GATE_SILENT if seen.verdict == SILENT else GATE_LATE), seen.reason
     if seen.verdict == NOT_BEGUN:
         return NEVER_RAN, seen.reason
+    if not seen.begun:
+        said = f" (systemd says: {seen.service_result})" if seen.service_result else ""
+        return NEVER_RAN, f"vllm-host before-start was killed{said}, so there was no container yet"
     if seen.service_result == "timeout":
         return TIMED_OUT, "systemd's own limit ended it: its gate had not answered for too long"
     return None

@@ -14,6 +14,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_star
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import await_client, stop
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import container_processes, starts
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import make_folder
 
 LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
 
@@ -77,6 +78,15 @@ def test_docker_down_is_said(paths, docker, invocation):
     with pytest.raises(ToolError, match="Docker does not answer"):
         prepare(paths)
     assert starts.read(paths, 1)["reason"].startswith("Docker does not answer: Cannot connect")
+
+
+def test_a_start_that_has_no_room_for_its_caches_says_so(paths, docker, invocation):
+    invocation("i1")
+    make_folder(paths.hub_cache.parent)
+    paths.hub_cache.write_text("a file in the way")
+    with pytest.raises(ToolError, match="File exists"):
+        prepare(paths)
+    assert starts.read(paths, 1)["verdict"] == "not_begun"
 
 
 def test_without_a_release_there_is_no_start(paths, docker):

@@ -34,6 +34,8 @@ TABLE = [
     ("gate_silent", True, True, {"verdict": "silent", "reason": "no progress for 5 s", "events": ["kill 15", "die"]}),
     ("gate_late", True, True, {"verdict": "late", "reason": "not ready within 9 s", "exit_code": 137}),
     ("never_ran", True, True, {"verdict": "not_begun", "reason": "a container named vllm-chat is not of this service"}),
+    ("never_ran", True, True, {"begun": False, "service_result": "signal"}),
+    ("stopped", False, False, {"begun": False, "jobs": {UNIT: "stop"}, "service_result": "signal"}),
     ("never_ran", True, True, {**DEAD, "main_code": "exited", "main_status": "125"}),
     ("timed_out", True, True, {"service_result": "timeout", "outlived_its_client": True, "main_code": "killed"}),
     ("gate_killed", True, True, {"service_result": "signal", "outlived_its_client": True, "main_code": "killed"}),
