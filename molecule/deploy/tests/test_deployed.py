@@ -32,6 +32,15 @@ def test_the_unit_runs_and_comes_back_with_docker(host: Any) -> None:
     assert host.file("/etc/systemd/system/docker.service.wants/vllm-chat.service").exists
 
 
+def test_what_a_restart_cuts_off_is_seen_to_before_the_service_starts(host: Any) -> None:
+    unit = host.file("/etc/systemd/system/gpuhosts-vllm-resume.service")
+    assert unit.is_file and not unit.is_symlink and unit.mode == 0o644
+    assert host.file("/etc/systemd/system/docker.service.wants/gpuhosts-vllm-resume.service").exists
+    assert "vllm-chat.service" in host.check_output("systemctl show -P Before gpuhosts-vllm-resume").split()
+    assert host.check_output("systemctl show -P NeedDaemonReload gpuhosts-vllm-resume") == "no"
+    assert host.run("vllm-host resume").rc == 0
+
+
 def test_one_container_with_its_labels_and_no_second_supervisor(host: Any) -> None:
     found = host.check_output("docker ps --all --quiet --filter label=io.gpuhosts.vllm.service=chat").split()
     assert len(found) == 1
