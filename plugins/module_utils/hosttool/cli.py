@@ -8,6 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +37,7 @@ VERBS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status is the verb's own, 1 for what it could not do, 2 for a wrong command line."""
+    _say_everything()
     program, words = Path(sys.argv[0]).name, list(sys.argv[1:] if argv is None else argv)
     if program == "vllm-health":
         words = ["health", *words]
@@ -73,6 +75,13 @@ def self_check() -> int:
     return 0
 
 
+def _say_everything() -> None:
+    """Where the locale knows ASCII only, a letter that it does not know is written as its number, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _load(verb: str) -> Callable[[Sequence[str]], int]:
     main_of_verb: Callable[[Sequence[str]], int] = importlib.import_module(f".{VERBS[verb][0]}", __package__).main
     return main_of_verb
@@ -84,7 +93,7 @@ def _call(function: Callable[[Sequence[str]], int], verb: str, words: Sequence[s
     except ToolError as error:
         return _say(verb, str(error))
     except PermissionError as error:
-        return _say(verb, f"{error.filename}: not allowed; run it as root: sudo vllm-host {verb}")
+        return _say(verb, f"{error.filename}: not allowed; run it as root: sudo vllm-host {' '.join([verb, *words])}")
     except BrokenPipeError:
         return FAILED
     except KeyboardInterrupt:

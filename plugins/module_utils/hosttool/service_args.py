@@ -11,6 +11,7 @@ import argparse
 import os
 
 from ..io.files import link_name
+from ..io.readers import may_read, reading_group
 from ..io.releases import read_record
 from ..release.paths import Paths
 from ..release.record import ReleaseRecord
@@ -31,6 +32,17 @@ def paths_of(service: str) -> Paths:
         return Paths(service_name(service), host_root())
     except ValueError as error:
         raise ToolError(f"{service!r} is no name of a service: expected {error}") from None
+
+
+def readable_paths(service: str) -> Paths:
+    """The places of a service that this user may read; ToolError for one who may not, before anything looks wrong."""
+    paths = paths_of(service)
+    if may_read(paths.root):
+        return paths
+    group = reading_group(paths.root)
+    who = f"root and the group {group}" if group else "root alone"
+    way = f"join it (usermod -aG {group} USER, then log in again)" if group else "name a group in vllm_status_group"
+    raise ToolError(f"{service}: {paths.state.parent} is for {who}. Next: use sudo, or {way}")
 
 
 def host_root() -> str:

@@ -22,7 +22,7 @@ from ..release.paths import Paths
 from ..release.record import record_to_dict
 from .errors import ToolError
 from .say import say
-from .service_args import current_record, parser, paths_of
+from .service_args import current_record, parser, readable_paths
 
 WHAT = ("release", "start", "journal")
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     arguments.add_argument("what", nargs="?", choices=WHAT, default="release")
     arguments.add_argument("--start", default=LATEST, help="the number of the start, or latest")
     args = arguments.parse_args(argv)
-    paths = paths_of(args.service)
+    paths = readable_paths(args.service)
     shown = (
         _start(paths, args.start)
         if args.what == "start"

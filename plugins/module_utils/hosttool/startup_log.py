@@ -16,7 +16,7 @@ from ..io.files import read_if_there
 from ..release.paths import Paths
 from .errors import ToolError
 from .say import say
-from .service_args import parser, paths_of
+from .service_args import parser, readable_paths
 
 
 def main(argv: Sequence[str]) -> int:
@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     arguments.add_argument("--start", default="latest", help="the number of the start, or latest")
     arguments.add_argument("--log", action="store_true", help="the kept log instead of the figures")
     args = arguments.parse_args(argv)
-    paths = paths_of(args.service)
+    paths = readable_paths(args.service)
     seq = _number(paths, args.start)
     if args.log:
         text = read_if_there(paths.start(seq) / "log")

@@ -12,13 +12,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io.observe import observe
+from ..io.readers import may_ask_docker
 from ..release.ending import failure_text, first_failed_start, how_it_went
 from ..release.journal import last_run, outcome
 from ..release.paths import Paths
 from ..release.service_state import ServiceState
 from ..release.view import run_summary, run_view
 from .say import say
-from .service_args import parser, paths_of
+from .service_args import parser, readable_paths
+
+NO_ANSWER = "Docker does not answer"
+NOT_ALLOWED = "Docker was not asked, that is for root and the group docker"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -26,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser("status", "say what runs, since when, and how the last run ended")
     arguments.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     args = arguments.parse_args(argv)
-    paths = paths_of(args.service)
+    paths = readable_paths(args.service)
     state = observe(paths)
     data = status_of(state)
     say(json.dumps(data, indent=2) if args.json else "\n".join(status_lines(paths, state, data)))
@@ -66,6 +70,9 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
     lines += [f"  frozen     {state.frozen or 'no reason was given'}"] if state.frozen is not None else []
     lines += [f"  journal    {state.journal_error}"] if state.journal_error else []
     start = data["last_start"]
+    if state.containers is None:
+        known = f"{str(start['container_id'])[:12]} by the last start's record; " if start.get("container_id") else ""
+        lines.append(f"  container  {known}{NO_ANSWER if may_ask_docker() else NOT_ALLOWED}")
     lines += [f"  start {start['seq']}    {start.get('begun_at', '')}: {how_it_went(start)}"] if start else []
     first = data["first_failure"]
     if first and first.get("seq") != start.get("seq"):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ..health.answer import Answer
 from ..io import containers, systemd
-from ..io.files import make_folder, write_atomic
+from ..io.files import write_atomic
 from ..io.http import request
+from ..io.readers import make_state
 from ..io.serving import authorization
 from ..metrics.summary import summarize_metrics
 from ..release.gate import Gate
@@ -43,7 +44,7 @@ def drain(context: Context) -> Outcome:
 
 def stop(context: Context) -> Outcome:
     """Mark the service as stopped (this holds over a reboot), end it, and look if it is gone."""
-    make_folder(context.paths.state)
+    make_state(context.paths)
     write_atomic(context.paths.stopped, f"{context.opening.run} by {context.opening.by or 'unknown'}\n")
     stop_and_check(context)
     systemd.reset_failed(context.paths.unit, runner=context.runner)

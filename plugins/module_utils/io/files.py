@@ -140,6 +140,8 @@ def append_record(path: Path, line: str, good_bytes: int | None = None, disk: Di
     fresh = not path.exists()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
+        if fresh:  # whatever the umask of whoever is the first
+            os.fchmod(descriptor, 0o644)
         if good_bytes is not None and os.fstat(descriptor).st_size > good_bytes:
             os.ftruncate(descriptor, good_bytes)
         before = os.fstat(descriptor).st_size
@@ -179,6 +181,7 @@ def lease(path: Path, holder: str, tries: int = 20) -> Iterator[bool]:
     make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
+        os.fchmod(descriptor, 0o644)  # whatever the umask: whoever may read the state asks if it is held
         held = _try_lock(descriptor)
         for _try in range(0 if held else tries):
             time.sleep(0.1)

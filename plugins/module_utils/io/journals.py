@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ..release.journal import Entry, Journal, format_entry, parse_journal
 from ..release.paths import Paths
-from .files import DISK, Disk, append_record, make_folder, read_bytes
+from .files import DISK, Disk, append_record, read_bytes
+from .readers import make_state
 
 
 def read_journal(paths: Paths) -> Journal:
@@ -19,5 +20,5 @@ def read_journal(paths: Paths) -> Journal:
 
 def append_entry(paths: Paths, entry: Entry, disk: Disk = DISK) -> None:
     """Write one record for good, after cutting off a torn one; OSError when it did not get to the disk."""
-    make_folder(paths.state)
+    make_state(paths)
     append_record(paths.journal, format_entry(entry), read_journal(paths).good_bytes, disk)

@@ -17,6 +17,7 @@ from ..release.gate import Gate, gate_from_dict
 from ..release.paths import Paths
 from ..release.record import ReleaseRecord, record_from_dict
 from .files import make_folder, read_if_there, sync_folder, write_atomic
+from .readers import make_state
 
 
 def read_record(paths: Paths, release_id: str) -> ReleaseRecord | None:
@@ -38,7 +39,7 @@ def read_files(paths: Paths, release_id: str, names: list[str]) -> dict[str, str
 
 def write_new(paths: Paths, release_id: str, files: Mapping[str, str]) -> None:
     """Make a release folder that was not there: all its files or none."""
-    make_folder(paths.state)
+    make_state(paths)
     make_folder(paths.releases)
     temporary = paths.releases / f".{release_id}.{os.getpid()}.new"
     shutil.rmtree(temporary, ignore_errors=True)

@@ -6,9 +6,7 @@ Tests of one fixture go on from where the one before ended.
 from __future__ import annotations
 
 import json
-import re
 import shlex
-import time
 
 import pytest
 
@@ -44,9 +42,9 @@ SERVICE = service(
 MAKE_OPERATOR = r"""
 set -e
 useradd --create-home --shell /bin/sh --groups sudo ops
-install -d -m 700 -o ops -g ops /home/ops/.ssh /home/ops/tmp
-install -m 600 -o ops -g ops /root/.ssh/authorized_keys /home/ops/.ssh/authorized_keys
-mount -t tmpfs -o noexec,nosuid,mode=700,uid=$(id -u ops),gid=$(id -g ops) tmpfs /home/ops/tmp
+install -d -m 700 -o ops -g ops ~ops/.ssh ~ops/tmp
+install -m 600 -o ops -g ops /root/.ssh/authorized_keys ~ops/.ssh/authorized_keys
+mount -t tmpfs -o noexec,nosuid,mode=700,uid=$(id -u ops),gid=$(id -g ops) tmpfs ~ops/tmp
 cp -a /etc/pam.d/sshd /root/pam-sshd && cp -a /etc/pam.d/sudo /root/pam-sudo
 for file in sshd sudo; do echo 'session optional pam_umask.so nousergroups umask=0077' >> /etc/pam.d/$file; done
 printf 'LANG=C\nLC_ALL=POSIX\n' > /etc/default/locale
@@ -55,7 +53,7 @@ UNMAKE_OPERATOR = r"""
 [ ! -e /root/pam-sshd ] || mv /root/pam-sshd /etc/pam.d/sshd
 [ ! -e /root/pam-sudo ] || mv /root/pam-sudo /etc/pam.d/sudo
 rm -f /etc/default/locale
-pkill -KILL -u ops; umount /home/ops/tmp; userdel --remove ops; userdel --remove reader; groupdel vllm-status
+pkill -KILL -u ops; umount ~ops/tmp; userdel --remove ops; userdel --remove reader; groupdel vllm-status
 rm -rf /srv/more*
 true
 """
@@ -66,7 +64,7 @@ def sudo_user(**changes):
     return {
         "ansible_user": "ops",
         "ansible_become_password": PASSWORD,
-        "ansible_remote_tmp": "/home/ops/tmp/ansible",
+        "ansible_remote_tmp": "~/tmp/ansible",
         **changes,
     }
 
@@ -125,7 +123,7 @@ def test_the_operator_is_what_the_tests_say(inventory, operator, no_locale):
         "-m",
         "ansible.builtin.shell",
         "-a",
-        "umask; id -un; echo $LANG $LC_ALL; findmnt -no OPTIONS -T /home/ops/tmp",
+        "umask; id -un; echo $LANG $LC_ALL; findmnt -no OPTIONS -T ~ops/tmp",
     )
     assert said.rc == 0, said.text
     assert "0077\nroot\nC POSIX\n" in said.text and "noexec" in said.text
@@ -189,3 +187,97 @@ def test_the_second_deploy_changes_nothing(inventory, operator, no_locale, snaps
     assert "unchanged: it runs what the inventory wants" in played.text
     assert identity(operator) == before
     print(f"second deploy, pipelining {pipelining}: {played.seconds:.1f} s")
+
+
+def as_user(host, user, command):
+    """Run a command as a user of the host, with what it said and its status."""
+    words = f"LC_ALL=C runuser -u {user} -- {command} 2>&1; echo status=$?"
+    said, _line, status = host.run(words).rpartition("status=")
+    return int(status), said
+
+
+READS = (
+    "vllm-host status chat",
+    "vllm-host status chat --json",
+    "vllm-host show chat",
+    "vllm-host show chat start",
+    "vllm-host show chat journal",
+    "vllm-host startup-log chat",
+    "vllm-host startup-log chat --log",
+)
+
+
+def test_nobody_but_root_reads_the_state_until_a_group_is_named(operator):
+    operator.run("useradd --no-create-home reader")
+    for command in READS:
+        code, said = as_user(operator, "reader", command)
+        assert code == 1, said
+        assert "/var/lib/gpuhosts-vllm is for root alone" in said and "vllm_status_group" in said
+        assert "Traceback" not in said and len(said.splitlines()) == 1, said
+
+
+def test_a_group_may_read_and_the_deployed_service_goes_on(inventory, operator, no_locale):
+    before = identity(operator)
+    inventory.declare(
+        {"chat": SERVICE},
+        vllm_secrets={"chat": SECRETS},
+        vllm_status_group="vllm-status",
+        **sudo_user(ansible_ssh_pipelining=True),
+    )
+    checked = inventory.play("deploy", "--check", "--diff")
+    assert checked.rc == 0, checked.text
+    played = inventory.play("deploy", "--diff")
+    assert played.rc == 0, played.text
+    assert checked.changes(HOST) == played.changes(HOST) == 2, (checked.changed, played.changed)
+    assert identity(operator) == before
+    code, said = as_user(operator, "reader", READS[0])
+    assert (code, "is for root and the group vllm-status" in said) == (1, True), said
+    assert "usermod -aG vllm-status" in said
+
+    operator.run("usermod -aG vllm-status reader")
+    for command in READS:
+        code, said = as_user(operator, "reader", command)
+        assert code == 0, (command, said)
+        assert not [secret for secret in SECRETS.values() if secret in said]
+    code, said = as_user(operator, "reader", READS[0])
+    assert "chat: active (running)" in said
+    assert "by the last start's record; Docker was not asked, that is for root and the group docker" in said
+    assert as_user(operator, "reader", "vllm-health --check health")[0] == 0
+
+
+def test_the_group_reads_no_secret_and_changes_nothing(operator, snapshots):
+    for path in ("/etc/gpuhosts-vllm/chat", "/etc/gpuhosts-vllm/chat/secrets"):
+        assert as_user(operator, "reader", f"ls {path}/")[0] != 0
+        assert as_user(operator, "reader", f"cat {path}")[0] != 0
+    with snapshots(HOST):
+        for command in ("run chat", "before-start chat", "stop-engine chat", "after-stop chat", "resume"):
+            code, said = as_user(operator, "reader", f"vllm-host {command}")
+            assert code != 0 and "Traceback" not in said, (command, said)
+            assert "sudo vllm-host" in said, (command, said)
+
+
+def test_a_umask_of_077_made_nothing_too_tight_or_too_open(operator):
+    listed = operator.run(
+        "find /var/lib/gpuhosts-vllm /etc/gpuhosts-vllm /run/gpuhosts-vllm /usr/local/lib/gpuhosts-vllm"
+        " /var/cache/gpuhosts-vllm -maxdepth 4 -not -path '*/compile/*/*' -printf '%m %U %p\\n'"
+    )
+    modes = {path: (mode, owner) for mode, owner, path in (line.split(" ", 2) for line in listed.splitlines())}
+    release = f"{STATE}/releases/" + operator.run(f"readlink {STATE}/current").rpartition("/")[2]
+    assert operator.run("stat -c '%a %U %G' /var/lib/gpuhosts-vllm") == "750 root vllm-status"
+    expected = {
+        STATE: "755",
+        f"{STATE}/journal.jsonl": "644",
+        release: "755",
+        f"{release}/run": "755",
+        f"{release}/entry": "755",
+        f"{release}/release.json": "644",
+        f"{STATE}/starts/1": "755",
+        "/etc/gpuhosts-vllm/chat": "700",
+        "/etc/gpuhosts-vllm/chat/secrets": "600",
+        "/run/gpuhosts-vllm/chat": "755",
+        "/run/gpuhosts-vllm/chat/lease": "644",
+        "/var/cache/gpuhosts-vllm/hf": "755",
+    }
+    assert {path: modes[path] for path in expected} == {path: (mode, "0") for path, mode in expected.items()}
+    tools = [mode for path, mode in modes.items() if path.endswith(".pyz")]
+    assert tools == [("755", "0")]

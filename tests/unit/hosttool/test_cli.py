@@ -136,3 +136,12 @@ def test_a_broken_program_does_not_pass_its_check(tmp_path):
         [sys.executable, "-I", str(program), "--self-check"], capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
+
+
+def test_letters_that_the_locale_does_not_know_are_no_error(monkeypatch):
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    monkeypatch.setattr(cli, "version", lambda: "größer")
+    assert cli.main(["--version"]) == 0
+    narrow.flush()
+    assert narrow.buffer.getvalue() == b"gr\\xf6\\xdfer\n"
