@@ -46,7 +46,14 @@ _ERROR = re.compile(
     r"^(?:Killed|Segmentation fault)\b"
 )
 # A traceback's frame and the words around it say nothing by themselves.
-_FRAME = re.compile(r"\] (?:\s|Traceback|$)|failed to start\.|hit an exception\.$|Traceback \(most recent call last\)")
+_FRAME = re.compile(
+    r"\] (?:\s|Traceback|$)|failed to start\.|hit an exception\.$|encountered a fatal error\.$|"
+    r"output_handler failed\.$|Traceback \(most recent call last\)"
+)
+# The end of an engine that was killed; the line itself is a warning only.
+_DEATH = re.compile(r"engine core exited unexpectedly|died unexpectedly")
+# A server that serves writes its clients' mistakes as errors; what the engine's own processes say is about the engine.
+_OF_THE_ENGINE = re.compile(r"^\((?!APIServer)\w+ pid=\d+\) ")
 # A warning that speaks of an error is still a warning.
 _NO_ERROR = re.compile(r"\b(?:DEBUG|INFO|WARNING) \d\d-\d\d \d\d:\d\d:\d\d")
 
@@ -80,7 +87,7 @@ def parse_startup_log(lines: Iterable[str]) -> StartupReport:
     for line in plain_lines(lines):
         if _WORTH.search(line):
             reader.take(line)
-        if reader.error is None and _ERROR.search(line):
+        if reader.error is None and (_ERROR.search(line) or _DEATH.search(line)):
             reader.note_error(line)
     return reader.report()
 
@@ -97,6 +104,7 @@ class _Reader:
         self.arguments: dict[str, Any] | None = None
         self.complete = False
         self.error: str | None = None
+        self.last_of_requests: str | None = None
         self.values: dict[str, list[Any]] = {
             name: [] for name in (*_LIST_PATTERNS, "model_memory_gib", "model_load_seconds")
         }
@@ -129,9 +137,17 @@ class _Reader:
             kept.append(value)
 
     def note_error(self, line: str) -> None:
-        """Keep the first line that names an error."""
-        if not _FRAME.search(line) and not _NO_ERROR.search(line):
-            self.error = redact(line.strip())[:_MAX_ERROR]
+        """Keep the first line that names an error; from a server that serves, only the engine's end is one."""
+        if _FRAME.search(line):
+            return
+        death = _DEATH.search(line)
+        if _NO_ERROR.search(line) and not death:
+            return
+        text = redact(line.strip())[:_MAX_ERROR]
+        if self.complete and not death and not _OF_THE_ENGINE.search(line):
+            self.last_of_requests = text
+        else:
+            self.error = text
 
     def report(self) -> StartupReport:
         lists = {name: tuple(kept) for name, kept in self.values.items()}
@@ -140,7 +156,7 @@ class _Reader:
             kv_cache_tokens_usable=min(lists["kv_cache_tokens"], default=None),
             non_default_args=self.arguments,
             startup_complete=self.complete,
-            first_error_line=self.error,
+            first_error_line=self.error or self.last_of_requests,
             **lists,
         )
 

@@ -234,3 +234,36 @@ def test_a_warning_that_speaks_of_an_error_is_not_the_first_error() -> None:
         "(Worker pid=38) ERROR 11-30 13:08:20 [multiproc_executor.py:1063] RuntimeError: Unsupported configuration\n"
     )
     assert found["first_error_line"].endswith("RuntimeError: Unsupported configuration")
+
+
+READY = "INFO:     Application startup complete.\n"
+MISTAKE = (
+    "(APIServer pid=7) ERROR 11-30 15:56:11 [serving.py:274] Error with model error=ErrorInfo('no model')\n"
+)
+DEAD = (
+    "(APIServer pid=7) ERROR 11-30 15:56:31 [async_llm.py:906] AsyncLLM output_handler failed.\n"
+    "(APIServer pid=7) ERROR 11-30 15:56:31 [async_llm.py:906] Traceback (most recent call last):\n"
+    "(APIServer pid=7) ERROR 11-30 15:56:31 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: EngineCore"
+    " encountered an issue. See stack trace (above) for the root cause.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "(APIServer pid=7) WARNING 11-30 15:56:31 [core_client.py:817] [shutdown] MPClient: engine core exited"
+        " unexpectedly; starting cleanup",
+        "(EngineCore pid=26) ERROR 11-30 15:52:26 [multiproc_executor.py:314] Worker proc VllmWorker-0 died"
+        " unexpectedly (exit code: None), shutting down executor.",
+        "(EngineCore pid=26) ERROR 11-30 15:52:27 [core.py:1435] RuntimeError: cancelled",
+    ],
+)
+def test_the_end_of_a_server_is_not_a_clients_mistake(cause: str) -> None:
+    """As real 0.31.0 and 0.32.0 write it when their engine process or its worker is killed."""
+    fatal = "(EngineCore pid=26) ERROR 11-30 15:52:27 [core.py:1435] EngineCore encountered a fatal error.\n"
+    assert read(READY + MISTAKE + fatal + cause + "\n" + DEAD)["first_error_line"] == cause
+
+
+def test_a_server_that_only_had_mistakes_of_clients_tells_the_last_one() -> None:
+    assert read(READY + MISTAKE.replace("no model", "x") + MISTAKE)["first_error_line"] == MISTAKE.strip()
+    assert read(MISTAKE + READY + DEAD)["first_error_line"] == MISTAKE.strip()
