@@ -237,9 +237,7 @@ def test_a_warning_that_speaks_of_an_error_is_not_the_first_error() -> None:
 
 
 READY = "INFO:     Application startup complete.\n"
-MISTAKE = (
-    "(APIServer pid=7) ERROR 11-30 15:56:11 [serving.py:274] Error with model error=ErrorInfo('no model')\n"
-)
+MISTAKE = "(APIServer pid=7) ERROR 11-30 15:56:11 [serving.py:274] Error with model error=ErrorInfo('no model')\n"
 DEAD = (
     "(APIServer pid=7) ERROR 11-30 15:56:31 [async_llm.py:906] AsyncLLM output_handler failed.\n"
     "(APIServer pid=7) ERROR 11-30 15:56:31 [async_llm.py:906] Traceback (most recent call last):\n"
