@@ -10,7 +10,6 @@ Private to the collection.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,7 +46,7 @@ NOT_ITS_DOING = (*WANTED, HOST_LOST, DOCKER_LOST, STOPPED_IN_DOCKER)
 # One that served this long had recovered: a failure after it begins a new row.
 SERVED_LONG = 600.0
 
-_KILL = 128 + signal.SIGKILL
+_KILL = 128 + 9  # what Docker says of SIGKILL
 _STOP_JOBS = ("stop", "restart", "try-restart")
 _HOST_ENDS = (
     "shutdown.target",
