@@ -144,10 +144,11 @@ def environment() -> dict[str, str]:
     }
 
 
-def begin(inventory: Inventory, name: str) -> subprocess.Popen[bytes]:
+def begin(inventory: Inventory, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """Begin a playbook in a process group of its own, for tests that end it in mid-play; its text is in `began`."""
     TOUCHED.update(inventory.hosts())
-    words = [binary("ansible-playbook"), f"gpuhosts.vllm.{name}", "-i", str(inventory.folder / "hosts.json")]
+    hosts = str(inventory.folder / "hosts.json")
+    words = [binary("ansible-playbook"), f"gpuhosts.vllm.{name}", "-i", hosts, *arguments]
     with (inventory.folder / "began").open("wb") as text:
         return subprocess.Popen(
             words,
