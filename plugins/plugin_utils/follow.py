@@ -8,7 +8,10 @@ Private to the collection.
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any, Callable
 
 from ansible.errors import AnsibleConnectionFailure
@@ -19,17 +22,47 @@ from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.rights import as_roo
 # A cut connection ends nothing on the host: it is worth some minutes of trying before the task gives up.
 TRIES = 60
 PAUSE = 5.0
+# How much longer than it was told to wait a module may take to answer. ssh waits for hours for a host that is gone,
+# unless somebody has set ServerAliveInterval; asking again costs nothing.
+ANSWER = 45.0
+WAIT = 15.0
 
 RunModule = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def follow(action: Any, run_module: RunModule, sleep: Callable[[float], None] = time.sleep) -> dict[str, Any]:
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """AnsibleConnectionFailure where a host does not answer in time. A task's own `timeout` goes first."""
+    if signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise AnsibleConnectionFailure(f"no answer within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def follow(
+    action: Any, run_module: RunModule, sleep: Callable[[float], None] = time.sleep, answer: float = WAIT + ANSWER
+) -> dict[str, Any]:
     """Call ``run_module`` with more arguments until it has finished or failed; print each new line once."""
+
+    def run_in_time(arguments: dict[str, Any]) -> dict[str, Any]:
+        with limited(answer):
+            return run_module(arguments)
+
     shown: set[str] = set()
     result = run_module({})
     _show(action, result, shown)
     while not result.get("failed") and result.get("finished") is False:
-        result = _again(action, run_module, {"follow": result.get("follow")}, sleep)
+        result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep)
         _show(action, result, shown)
     return result
 
@@ -42,7 +75,8 @@ def _again(
             return run_module(arguments)
         except AnsibleConnectionFailure as error:
             if left == 1:
-                raise
+                message = f"{error}. The work goes on on the host. Next: run the same again, it follows to the end"
+                raise AnsibleConnectionFailure(message) from None
             if left == TRIES:
                 action._display.display(f"  the connection was cut, the work goes on on the host: {error}")
         sleep(PAUSE)
@@ -84,5 +118,5 @@ class FollowAction(ActionBase):  # type: ignore[misc]
 
             return as_root(task_vars, once)
 
-        result.update(follow(self, run_module))
+        result.update(follow(self, run_module, answer=ANSWER + float(self._task.args.get("wait") or WAIT)))
         return result

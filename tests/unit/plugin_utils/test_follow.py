@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import TRIES, follow
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import TRIES, follow, limited
 
 
 def followed(answers):
@@ -60,7 +62,9 @@ def test_a_cut_connection_is_tried_again():
 def test_and_not_for_ever():
     cut = AnsibleConnectionFailure("cut")
     _shown, _asked, run = followed([going(), *[cut] * TRIES])
-    with pytest.raises(AnsibleConnectionFailure):
+    with pytest.raises(
+        AnsibleConnectionFailure, match=r"cut\. The work goes on on the host\. Next: run"
+    ):
         run()
 
 
@@ -68,3 +72,31 @@ def test_who_cannot_be_reached_at_all_is_not_followed():
     _shown, _asked, run = followed([AnsibleConnectionFailure("no route")])
     with pytest.raises(AnsibleConnectionFailure):
         run()
+
+
+def test_a_host_that_falls_silent_is_asked_again():
+    turns = iter([going(), "silence", {"changed": True, "finished": True}])
+    shown = []
+
+    def run_module(_more):
+        answer = next(turns)
+        if answer == "silence":
+            time.sleep(20)
+        return answer
+
+    began = time.monotonic()
+    action = SimpleNamespace(_display=SimpleNamespace(display=shown.append))
+    assert follow(action, run_module, sleep=lambda seconds: None, answer=0.2)["finished"] is True
+    assert time.monotonic() - began < 5
+    assert any("no answer within 0.2 s" in line for line in shown)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_task_s_own_timeout_goes_first():
+    signal.setitimer(signal.ITIMER_REAL, 30)
+    try:
+        with limited(0.05):
+            time.sleep(0.1)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 20
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
