@@ -20,6 +20,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
     PLAN_FINDINGS,
     Report,
     ServiceReport,
+    by_hand_findings,
     render_text,
 )
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.names import names_of
@@ -50,6 +51,8 @@ def service_report(
     judge = PLAN_FINDINGS.get(plan.get("action", ""))
     if "verification" in show and judge:
         findings.append(judge(host, plan))
+    if "verification" in show:
+        findings += by_hand_findings(host, plan)
     return ServiceReport(
         host=host,
         service=service["name"],

@@ -94,6 +94,20 @@ def unproved_finding(host: str, plan: Mapping[str, Any]) -> Finding:
     )
 
 
+def by_hand_findings(host: str, plan: Mapping[str, Any]) -> list[Finding]:
+    """Say what somebody did past the playbooks: nothing of it is undone without a word."""
+    return [
+        Finding(
+            id="changed_by_hand",
+            severity="warning",
+            subject=f"{host} {plan['name']}",
+            message=text.partition("; on the host: ")[0],
+            remedy=text.partition("; ")[2],
+        )
+        for text in plan.get("by_hand", [])
+    ]
+
+
 # What a plan says of a service that nothing was proved of.
 PLAN_FINDINGS = {"differs": differs_finding, "failed": down_finding, "busy": unproved_finding}
 
@@ -153,6 +167,7 @@ def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
         f"{_INDENT}  {item['what']}: {item.get('before')!s} -> {item.get('after')!s}"
         for item in plan.get("differences", [])
     ]
+    lines += [f"{_INDENT}by hand: {text}" for text in plan.get("by_hand", [])]
     if plan.get("action") not in ("unchanged", "nothing"):
         lines += [f"{_INDENT}way back: {plan['way_back']}"] if plan.get("way_back") else []
         lines += [f"{_INDENT}next: {plan['next']}"] if plan.get("next") else []

@@ -89,6 +89,13 @@ plan:
       description: The command to type.
       type: str
       returned: always
+    by_hand:
+      description:
+        - What somebody did past the playbooks, each with the command that undoes it. A unit that is disabled or masked,
+          a container that is paused or renamed.
+      type: list
+      elements: str
+      returned: always
 left_inventory:
   description: The services that are on the host and not in its inventory.
   type: list

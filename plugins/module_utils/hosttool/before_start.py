@@ -12,10 +12,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from ..host.ports import overlaps
 from ..io import boots, containers, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name, make_folder, read_if_there, remove
+from ..io.ports import listeners
 from ..release.gate import NOT_BEGUN
 from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import ReleaseRecord
@@ -57,6 +59,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
     try:
         clear(paths, runner=runner)
         check_name(paths, runner=runner)
+        check_port(paths, record, runner=runner)
         take(paths, seq, runner=runner, clock=clock)
         remove(paths.cid)
         make_caches(paths, record)
@@ -91,8 +94,24 @@ def check_name(paths: Paths, *, runner: Runner = run) -> None:
         )
 
 
+def check_port(paths: Paths, record: ReleaseRecord, *, runner: Runner = run) -> None:
+    """ToolError with the holder when somebody else has our port: Docker itself would not say who."""
+    bind, port = record.content["bind"], record.content["port"]
+    held = [each for each in listeners() if each.port == port and overlaps(each.address, bind)]
+    if not held:
+        return
+    names = containers.publishing(port, runner=runner)
+    holder = f"{held[0].process or 'a process'} (pid {held[0].pid or 'unknown'})"
+    if names:
+        holder = f"the container {', '.join(names)}"
+    elif held[0].container:
+        holder += f" in the container {held[0].container[:12]}"
+    remedy = f"stop it, or give {paths.service} another port; look with: ss -ltnp 'sport = :{port}'"
+    raise ToolError(f"port {port} on {held[0].address} is held by {holder}; {remedy}")
+
+
 def make_caches(paths: Paths, record: ReleaseRecord) -> None:
-    """Make the folders that the container mounts, the compile cache owned by its user."""
+    """Make the folders that the container mounts, the compile cache for its user alone: engines note secrets there."""
     make_folder(paths.hub_cache)
     cache = paths.compile_cache(record.host.image_id, record.host.uid)
-    make_folder(cache, 0o755, (record.host.uid, record.host.gid))
+    make_folder(cache, 0o700, (record.host.uid, record.host.gid))

@@ -7,15 +7,13 @@ Private to the collection.
 
 from __future__ import annotations
 
-from ..host.ports import overlaps
 from ..io import containers, systemd
 from ..io.files import make_folder
-from ..io.ports import listeners
 from ..release.paths import LABEL_PROBE, LABEL_SERVICE
 from ..release.record import ReleaseRecord
 from ..release.runfile import probe_command
 from ..release.states import STARTING_KINDS
-from .before_start import check_name, make_caches
+from .before_start import check_name, check_port, make_caches
 from .errors import ToolError
 from .steps import Context, Outcome, StepFailed
 
@@ -42,7 +40,9 @@ def _check_unit(context: Context) -> None:
     unit = systemd.show(context.paths.unit, runner=context.runner)
     if unit is None or unit.load != "loaded":
         seen = "systemd does not answer" if unit is None else f"systemd says {unit.load}"
-        raise StepFailed(f"the unit {context.paths.unit} cannot be used: {seen}; install it with deploy")
+        masked = unit is not None and unit.load == "masked"
+        remedy = f"on the host: systemctl unmask {context.paths.unit}" if masked else "install it with deploy"
+        raise StepFailed(f"the unit {context.paths.unit} cannot be used: {seen}; {remedy}")
 
 
 def _check_image(context: Context, record: ReleaseRecord) -> None:
@@ -53,12 +53,8 @@ def _check_image(context: Context, record: ReleaseRecord) -> None:
 
 def _check_port(context: Context, record: ReleaseRecord) -> None:
     """The port is free, or held by a left-over of the service itself, which goes before the start."""
-    bind, port = record.content["bind"], record.content["port"]
-    held = [each for each in listeners() if each.port == port and overlaps(each.address, bind)]
-    if held and not containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner):
-        holder = f"{held[0].process or 'a process'} (pid {held[0].pid or 'unknown'})"
-        remedy = f"stop it, or give {context.paths.service} another port; look with: ss -ltnp 'sport = :{port}'"
-        raise StepFailed(f"port {port} on {held[0].address} is held by {holder}; {remedy}")
+    if not containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner):
+        check_port(context.paths, record, runner=context.runner)
 
 
 def _check_container(context: Context, record: ReleaseRecord) -> None:

@@ -10,7 +10,6 @@ Private to the collection.
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 from ..io.files import remove
 from ..release.paths import Paths
@@ -18,15 +17,10 @@ from ..release.paths import Paths
 
 def remove_service(paths: Paths) -> str:
     """Remove it, what could start it first; can be done again after a crash."""
-    for name in (paths.current, paths.last_good, _boot_link(paths), paths.unit_file, paths.secrets):
+    for name in (paths.current, paths.last_good, paths.boot_link, paths.unit_file, paths.secrets):
         remove(name)
     for folder in (paths.secrets.parent, paths.releases):
         if folder.is_dir():
             shutil.rmtree(folder)
     remove(paths.stopped)
     return f"unit, secrets and releases are gone; the evidence of past starts stays in {paths.starts}"
-
-
-def _boot_link(paths: Paths) -> Path:
-    """What `systemctl enable` made."""
-    return paths.unit_file.parent / "docker.service.wants" / paths.unit

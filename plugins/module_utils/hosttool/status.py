@@ -11,11 +11,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ..io.files import read_if_there
 from ..io.observe import observe
 from ..io.readers import may_ask_docker
+from ..release.by_hand import by_hand
 from ..release.ending import failure_text, first_failed_start, how_it_went
 from ..release.journal import last_run, outcome
 from ..release.paths import Paths
+from ..release.plan import playbook
 from ..release.service_state import ServiceState
 from ..release.view import run_summary, run_view
 from .say import say
@@ -66,7 +69,8 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
     lines = [f"{state.name}: {unit}" + (f" - {data['status_text']}" if data["status_text"] else "")]
     lines.append(f"  current    {state.current or '-'}")
     lines.append(f"  last good  {state.last_good or '-'}")
-    lines += [f"  stopped    {paths.stopped}"] if state.stopped else []
+    lines += [_stopped_line(paths)] if state.stopped else []
+    lines += [f"  by hand    {each.text}" for each in by_hand(state)]
     lines += [f"  frozen     {state.frozen or 'no reason was given'}"] if state.frozen is not None else []
     lines += [f"  journal    {state.journal_error}"] if state.journal_error else []
     start = data["last_start"]
@@ -84,3 +88,10 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
     if state.open_run and not state.driver_alive:
         lines.append(f"  its driver is gone; let the run end: vllm-host run {state.name}")
     return lines
+
+
+def _stopped_line(paths: Paths) -> str:
+    """Why nothing but the playbook starts it: systemctl start does nothing here and says nothing."""
+    said = (read_if_there(paths.stopped) or "").strip() or "nobody said by whom"
+    back = f"only {playbook('start', paths.service)} starts it again, systemctl start does not"
+    return f"  stopped    {said}; {back} while {paths.stopped} is there"

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
+from ..release.service_state import ContainerSeen
 from .commands import TIMED_OUT, Result, Runner, run
 from .docker_socket import asleep
 
@@ -51,13 +52,32 @@ class ContainerState:
 
 def with_label(label: str, value: str, *, runner: Runner = run) -> list[str]:
     """The full ids of all containers with this label, running or not; DockerError when Docker does not answer."""
-    argv = ["docker", "ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}={value}"]
+    return _list(["--all", "--quiet", "--no-trunc", "--filter", f"label={label}={value}"], runner).split()
+
+
+def listed(label: str, value: str, *, runner: Runner = run) -> list[ContainerSeen]:
+    """The same with their names and states; DockerError when Docker does not answer."""
+    words = ["--all", "--no-trunc", "--filter", f"label={label}={value}", "--format", "{{.ID}} {{.Names}} {{.State}}"]
+    return [ContainerSeen(*line.split()) for line in _list(words, runner).splitlines()]
+
+
+def publishing(port: int, *, runner: Runner = run) -> list[str]:
+    """The names of the running containers that publish a port; nothing when Docker does not answer."""
+    try:
+        return _list(["--filter", f"publish={port}", "--format", "{{.Names}}"], runner).split()
+    except DockerError:
+        return []
+
+
+def _list(words: Sequence[str], runner: Runner) -> str:
+    """The first question to Docker, so the one that must not start it, nor wait for it when it dies just now."""
+    argv = ["docker", "ps", *words]
     _require_awake(runner)
     result = runner(argv, timeout=_FIRST_ASK)
     if result.rc == TIMED_OUT:
         _require_awake(runner)
         result = runner(argv, timeout=_ASK - _FIRST_ASK)
-    return _checked(result).out.split()
+    return _checked(result).out
 
 
 def inspect(name: str, *, runner: Runner = run) -> ContainerState | None:

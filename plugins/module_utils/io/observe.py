@@ -16,7 +16,7 @@ from typing import Any
 from ..release.files import RECORD_NAME
 from ..release.journal import Entry, JournalError
 from ..release.paths import LABEL_SERVICE, STATE_ROOT, Paths
-from ..release.service_state import ServiceState, StartState
+from ..release.service_state import ContainerSeen, ServiceState, StartState
 from . import containers, starts, systemd
 from .commands import Runner, run
 from .files import is_locked, link_name, read_if_there
@@ -26,6 +26,7 @@ from .journals import read_journal
 def observe(paths: Paths, *, runner: Runner = run) -> ServiceState:
     """Everything that plans and runs need to know of one service."""
     current, last_good = link_name(paths.current), link_name(paths.last_good)
+    seen = _containers(paths, runner)
     entries, journal_error = _entries(paths)
     return ServiceState(
         name=paths.service,
@@ -38,8 +39,10 @@ def observe(paths: Paths, *, runner: Runner = run) -> ServiceState:
         journal_error=journal_error,
         contents={name: content for name in (current, last_good) if name and (content := _content(paths, name))},
         starts=tuple(_start(paths, seq) for seq in starts.numbers(paths)),
-        containers=_containers(paths, runner),
+        containers=None if seen is None else tuple(each.id for each in seen),
+        container_states=seen or (),
         installed=paths.unit_file.exists(),
+        comes_back=os.path.lexists(paths.boot_link),
         driver_alive=is_locked(paths.lease),
         run_of_this_boot=(read_if_there(paths.open_run) or "").strip() or None,
     )
@@ -86,8 +89,8 @@ def _start(paths: Paths, seq: int) -> StartState:
     return StartState(seq, data.get("release"), data.get("ready_seconds"), data)
 
 
-def _containers(paths: Paths, runner: Runner) -> tuple[str, ...] | None:
+def _containers(paths: Paths, runner: Runner) -> tuple[ContainerSeen, ...] | None:
     try:
-        return tuple(containers.with_label(LABEL_SERVICE, paths.service, runner=runner))
+        return tuple(containers.listed(LABEL_SERVICE, paths.service, runner=runner))
     except containers.DockerError:
         return None

@@ -51,6 +51,11 @@ class Paths:
         return Path(self.root) / "etc/systemd/system" / self.unit
 
     @property
+    def boot_link(self) -> Path:
+        """What `systemctl enable` makes: it lets a start of Docker, so also a boot, start the service."""
+        return self.unit_file.parent / "docker.service.wants" / self.unit
+
+    @property
     def secrets(self) -> Path:
         """The 0600 file with the secrets, the only place that has their values."""
         return Path(self.root) / CONFIG_ROOT / self.service / "secrets"

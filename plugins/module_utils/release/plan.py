@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from .by_hand import by_hand
 from .differences import content_differences
 from .ending import failure_text, first_failed_start
 from .gate import INTERRUPTED
@@ -49,10 +50,15 @@ class PlanEntry:
     downtime_seconds: float | None = None
     way_back: str = ""
     next: str = ""
+    by_hand: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give the entry as plain data."""
-        return {**asdict(self), "differences": [dict(item) for item in self.differences]}
+        return {
+            **asdict(self),
+            "differences": [dict(item) for item in self.differences],
+            "by_hand": list(self.by_hand),
+        }
 
 
 def plan_service(wanted: Mapping[str, Any], state: ServiceState, *, retry: bool = False) -> PlanEntry:
@@ -169,6 +175,14 @@ def _running(release: str | None, state: ServiceState) -> PlanEntry | None:
     return _entry(state, DIFFERS, reason, way_back=way_back, next=playbook("upgrade", state.name))
 
 
+def _unit_is_gone(_release: str | None, state: ServiceState) -> PlanEntry | None:
+    """Somebody removed the unit's file: what a first start does puts it back, and starts what was committed."""
+    if state.installed or state.stopped:
+        return None
+    reason = f"its unit {Paths(state.name).unit_file} is gone: it is written again, and what was committed is started"
+    return _entry(state, FIRST_START, reason, way_back="none is needed: it is down", next=playbook("deploy"))
+
+
 def _down(release: str | None, state: ServiceState) -> PlanEntry | None:
     way_back = "a start that fails leaves the service stopped, as it is now"
     if state.stopped:
@@ -210,7 +224,7 @@ def _remove(_release: str | None, state: ServiceState) -> PlanEntry | None:
     return _entry(state, REMOVE, "the inventory wants it absent", way_back=back, next=playbook("remove", state.name))
 
 
-_STARTED = (_failed_first, _first_start, _running, _down)
+_STARTED = (_failed_first, _first_start, _running, _unit_is_gone, _down)
 _STOPPED = (_stay_stopped,)
 _ABSENT = (_remove,)
 
@@ -222,6 +236,7 @@ def _with_facts(entry: PlanEntry, release: str | None, wanted: Mapping[str, Any]
         current=state.current,
         last_good=state.last_good,
         differences=tuple(_differences(release, wanted, state)),
+        by_hand=tuple(each.text for each in by_hand(state)),
         downtime_seconds=_downtime(entry.action, state),
     )
 

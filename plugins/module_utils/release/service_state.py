@@ -35,6 +35,15 @@ class UnitState:
 
 
 @dataclass(frozen=True)
+class ContainerSeen:
+    """A container of the service, as `docker ps` lists it."""
+
+    id: str
+    name: str
+    status: str
+
+
+@dataclass(frozen=True)
 class StartState:
     """One start, as its ``state.json`` tells it; ``data`` has all of it."""
 
@@ -59,7 +68,9 @@ class ServiceState:
     contents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     starts: tuple[StartState, ...] = ()
     containers: tuple[str, ...] | None = None
+    container_states: tuple[ContainerSeen, ...] = ()
     installed: bool = False
+    comes_back: bool = True
     driver_alive: bool = False
     run_of_this_boot: str | None = None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import before_start
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import releases
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import make_folder, switch_link
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text, immutable_files
@@ -127,6 +128,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
         (programs / name).write_text(text.format(folder=folder))
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(before_start, "listeners", tuple)  # not those of this machine
     return Docker(folder)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Listener
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import before_start, proving, staging, stopping
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import preflight as preflight_module
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import proving, staging, stopping
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging import stage
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.starting import start
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.steps import Context, StepFailed
@@ -77,11 +77,11 @@ def context(paths, record, host, docker):
 
 
 def test_a_preflight_names_what_is_missing(context, host, docker, paths, monkeypatch):
-    monkeypatch.setattr(preflight_module, "listeners", lambda: [Listener("0.0.0.0", 8000, 7, "nginx")])
+    monkeypatch.setattr(before_start, "listeners", lambda: [Listener("0.0.0.0", 8000, 7, "nginx")])
     monkeypatch.setattr(preflight_module.containers, "image_present", lambda _image, runner: True)
     with pytest.raises(StepFailed, match=r"port 8000 on 0.0.0.0 is held by nginx \(pid 7\); stop it"):
         preflight_module.preflight(context())
-    monkeypatch.setattr(preflight_module, "listeners", list)
+    monkeypatch.setattr(before_start, "listeners", list)
     said = 'could not select device driver "" with capabilities: [[gpu]]'
     monkeypatch.setattr(preflight_module.containers, "run_probe", lambda _argv, runner: said)
     with pytest.raises(StepFailed, match=r"could not select device driver .* install the NVIDIA container toolkit"):
@@ -90,6 +90,9 @@ def test_a_preflight_names_what_is_missing(context, host, docker, paths, monkeyp
     assert "are there" in preflight_module.preflight(context()).message
     monkeypatch.setattr(preflight_module.containers, "image_present", lambda _image, runner: False)
     with pytest.raises(StepFailed, match="is not on this host; pull it with deploy"):
+        preflight_module.preflight(context())
+    host.load = "masked"
+    with pytest.raises(StepFailed, match=r"systemd says masked; on the host: systemctl unmask vllm-chat\.service"):
         preflight_module.preflight(context())
     host.load = "not-found"
     with pytest.raises(StepFailed, match="systemd says not-found; install it with deploy"):

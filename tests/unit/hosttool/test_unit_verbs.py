@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import engine
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Listener
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import before_start, engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
@@ -70,6 +71,24 @@ def test_a_stranger_with_our_name_is_not_touched(paths, docker, invocation):
     with pytest.raises(ToolError, match="is not of this service"):
         prepare(paths)
     assert docker.left == ["vllm-chat"]
+
+
+@pytest.mark.parametrize(
+    ("published", "holder"),
+    [("web", "the container web"), ("", "nginx (pid 7)")],
+)
+@pytest.mark.usefixtures("docker")
+def test_who_has_our_port_is_named(paths, monkeypatch, published, holder):
+    monkeypatch.setattr(before_start, "listeners", lambda: [Listener("127.0.0.1", 8000, 7, "nginx")])
+    monkeypatch.setattr(before_start.containers, "publishing", lambda _port, runner: published.split())
+    with pytest.raises(ToolError, match=r"port 8000 on 127\.0\.0\.1 is held by"):
+        prepare(paths)
+    known = starts.read(paths, 1)
+    assert known["verdict"] == "not_begun"
+    assert known["reason"] == (
+        f"port 8000 on 127.0.0.1 is held by {holder}; stop it, or give chat another port; "
+        "look with: ss -ltnp 'sport = :8000'"
+    )
 
 
 def test_docker_down_is_said(paths, docker, invocation):

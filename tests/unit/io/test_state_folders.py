@@ -93,13 +93,21 @@ def test_a_deployed_host_is_observed(paths):
     paths.open_run.write_text("r1\n")
 
     def host(argv, **_more):
-        return Result(
-            tuple(argv), 0, "c1\nc2\n" if argv[0] == "docker" else "LoadState=loaded\nActiveState=active\n", ""
+        seen = (
+            "c1 vllm-chat running\nc2 mine paused\n"
+            if argv[0] == "docker"
+            else "LoadState=loaded\nActiveState=active\n"
         )
+        return Result(tuple(argv), 0, seen, "")
 
     state = observe(paths, runner=host)
     assert state.current == "rel-a" and state.contents == {"rel-a": {"port": 1}}
     assert state.containers == ("c1", "c2") and state.is_running
+    assert [(each.name, each.status) for each in state.container_states] == [
+        ("vllm-chat", "running"),
+        ("mine", "paused"),
+    ]
+    assert not state.comes_back
     assert state.frozen == "audit until friday" and state.run_of_this_boot == "r1"
     assert state.start_seconds() == 12.5
     assert [each.run for each in state.open_run] == ["r1"]
