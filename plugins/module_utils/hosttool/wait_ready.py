@@ -163,11 +163,12 @@ class Watch:
         fields = {"ready": True, "verdict": READY, "reason": reason, "ready_at": self._clock.now()}
         starts.update(self._paths, self._seq, {**fields, "ready_seconds": seconds})
         self._keep_what_was_seen()
+        engine.clean_cache(self._paths)
         notify.status(f"serving since {self._clock.now()}; {reason}")
 
     def _keep_failed(self, verdict: str, reason: str) -> None:
         """Note the verdict, then leave no engine that still loads; after-stop keeps the log and removes it."""
-        cause = "" if verdict == CANCELLED else self._cause()
+        cause = "" if verdict == CANCELLED else self._cause(verdict)
         said = self._redactor.line(reason + (f": {cause}" if cause else ""))
         fields = {"ready": False, "verdict": verdict, "reason": said, "verdict_at": self._clock.now()}
         starts.update(self._paths, self._seq, fields)
@@ -185,12 +186,16 @@ class Watch:
             kept = engine.keep_evidence(self._paths, self._seq, lines, self._redactor)
             starts.update(self._paths, self._seq, kept)
 
-    def _cause(self) -> str:
-        """The first real error: of the engine's log, else Docker's own words about a container that never ran."""
-        self._drain_log()
+    def _cause(self, verdict: str) -> str:
+        """The first real error of the engine's log; of one that has ended without, what Docker knows."""
+        if verdict == DEAD:
+            self._drain_log()
         first = parse_startup_log(self._said.text().splitlines()).first_error_line
-        if first or not self._container():
-            return first or " ".join(systemd.said_by_main(self._invocation(), runner=self._runner)[-3:])
+        return first or (self._how_it_ended() if verdict == DEAD else "")
+
+    def _how_it_ended(self) -> str:
+        if not self._container():  # it never ran: Docker's client said why
+            return " ".join(systemd.said_by_main(self._invocation(), runner=self._runner)[-3:])
         try:
             state = containers.inspect(self._container(), runner=self._runner)
         except containers.DockerError as error:

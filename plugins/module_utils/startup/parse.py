@@ -45,6 +45,10 @@ _ERROR = re.compile(
     r"\b(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d|\b[A-Za-z_][\w.]*(?:Error|Exception|Interrupt): |\berror: |"
     r"^(?:Killed|Segmentation fault)\b"
 )
+# What a process says of the death of another one: the cause is somewhere else, or nobody said it.
+_CONSEQUENCE = re.compile(r"See (?:root cause above|stack trace(?: \(above\))? for (?:the )?root cause)\.?\s*")
+# A SIGTERM during the load, ours for one; what comes of it is no error of the engine.
+_TERMINATED = re.compile(r"KeyboardInterrupt: terminated$")
 # A traceback's frame and the words around it say nothing by themselves.
 _FRAME = re.compile(
     r"\] (?:\s|Traceback|$)|failed to start\.|hit an exception\.$|encountered a fatal error\.$|"
@@ -105,6 +109,7 @@ class _Reader:
         self.complete = False
         self.error: str | None = None
         self.last_of_requests: str | None = None
+        self.consequence: str | None = None
         self.values: dict[str, list[Any]] = {
             name: [] for name in (*_LIST_PATTERNS, "model_memory_gib", "model_load_seconds")
         }
@@ -144,7 +149,11 @@ class _Reader:
         if _NO_ERROR.search(line) and not death:
             return
         text = redact(line.strip())[:_MAX_ERROR]
-        if self.complete and not death and not _OF_THE_ENGINE.search(line):
+        if _TERMINATED.search(text):
+            return
+        if _CONSEQUENCE.search(text):
+            self.consequence = self.consequence or _CONSEQUENCE.sub("", text).strip()
+        elif self.complete and not death and not _OF_THE_ENGINE.search(line):
             self.last_of_requests = text
         else:
             self.error = text
@@ -156,7 +165,7 @@ class _Reader:
             kv_cache_tokens_usable=min(lists["kv_cache_tokens"], default=None),
             non_default_args=self.arguments,
             startup_complete=self.complete,
-            first_error_line=self.error or self.last_of_requests,
+            first_error_line=self.error or self.consequence or self.last_of_requests,
             **lists,
         )
 

@@ -265,3 +265,32 @@ def test_the_end_of_a_server_is_not_a_clients_mistake(cause: str) -> None:
 def test_a_server_that_only_had_mistakes_of_clients_tells_the_last_one() -> None:
     assert read(READY + MISTAKE.replace("no model", "x") + MISTAKE)["first_error_line"] == MISTAKE.strip()
     assert read(MISTAKE + READY + DEAD)["first_error_line"] == MISTAKE.strip()
+
+
+INITIALIZATION = (
+    "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': -9}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Exception: WorkerProc initialization failed due to an exception in a background process. "
+            "See stack trace for root cause.\nValueError: no such thing\n",
+            "ValueError: no such thing",
+        ),
+        (
+            INITIALIZATION,
+            "RuntimeError: Engine core initialization failed. Failed core proc(s): {'EngineCore': -9}",
+        ),
+        (
+            READY + MISTAKE + DEAD,
+            "(APIServer pid=7) ERROR 11-30 15:56:31 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: "
+            "EngineCore encountered an issue.",
+        ),
+        ("KeyboardInterrupt: terminated", None),
+    ],
+)
+def test_what_points_to_a_cause_is_none_and_stands_in_for_one_that_nobody_said(text: str, expected: str | None) -> None:
+    assert read(text)["first_error_line"] == expected
