@@ -69,7 +69,8 @@ class HostEvidence:
     """What the host knows of the server: its start, the container behind the port, the way back.
 
     ``recorded`` is the start as it was noted when it became ready, ``observed`` is what runs now; ``port_holder`` is
-    the container (or process) that holds the port, None where the host could not tell.
+    the container (or process) that holds the port, None where the host could not tell; ``printed_secrets`` are the
+    names of secrets whose values the engine wrote into its log.
     """
 
     recorded: Identity | None
@@ -83,6 +84,7 @@ class HostEvidence:
     reference_tokens: int | None = None
     way_back: WayBack | None = None
     problems: tuple[str, ...] = ()
+    printed_secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

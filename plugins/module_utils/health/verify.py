@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ..findings import ERROR, INFO, Finding
+from ..findings import ERROR, INFO, WARNING, Finding
 from ..versions import parse_version
 from .answer import outcome, short
 from .evidence import POOLING, Evidence, Expected, HostEvidence, Identity, Reply
@@ -35,6 +35,7 @@ def judge_verification(expected: Expected, evidence: Evidence) -> list[Finding]:
             _fits(expected, evidence.host),
             _is_the_new_one(expected, evidence.host),
             _way_back(expected, evidence.host),
+            *_printed(expected, evidence.host),
         ]
     return findings
 
@@ -199,6 +200,20 @@ def _plain(identity: Identity | None) -> dict[str, str] | None:
 
 def _brief(container_id: str) -> str:
     return container_id[:_ID] or "none"
+
+
+def _printed(expected: Expected, host: HostEvidence) -> Iterator[Finding]:
+    """The engine's own log is Docker's and the journal's before anybody can take a secret out of it."""
+    if host.printed_secrets:
+        yield Finding(
+            "secret_printed",
+            WARNING,
+            expected.service,
+            f"the engine printed the value of {', '.join(host.printed_secrets)}: the journal and Docker's log have it",
+            source="verification",
+            remedy="take out what prints it (a plug-in, VLLM_LOGGING_LEVEL), then change the secret; "
+            "see the runbook on secrets",
+        )
 
 
 def _way_back(expected: Expected, host: HostEvidence) -> Finding:

@@ -49,6 +49,7 @@ def finish(
         _keep_without_container(paths, seq, seen, runner)
     starts.update(paths, seq, {"evidence_error": error} if error else {})
     _name(paths, seq, seen, runner)
+    engine.clean_cache(paths)
     return not error
 
 

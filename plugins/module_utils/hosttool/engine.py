@@ -13,10 +13,13 @@ from typing import Any
 from ..io import container_processes, containers, starts
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import read_if_there, write_atomic
+from ..io.compile_cache import take_out_secrets
+from ..io.files import link_name, read_if_there, write_atomic
+from ..io.releases import read_record
 from ..release.bounded import HeadTail
 from ..release.files import to_json
 from ..release.paths import LABEL_SERVICE, Paths
+from ..release.record import RecordError
 from ..release.redact import Redactor
 from ..secrets_file import parse_secrets
 from ..startup.parse import parse_startup_log
@@ -66,7 +69,7 @@ def end_without_docker(container_id: str, grace: float, *, clock: Clock = CLOCK)
 
 
 def keep_evidence(paths: Paths, seq: int, raw_lines: Iterable[str], redactor: Redactor) -> dict[str, Any]:
-    """Keep a log as the log of a start, without secrets, and what its start-up lines say."""
+    """Keep a log as the log of a start, without secrets but with their names, and what its start-up lines say."""
     kept = HeadTail()
 
     def lines() -> Iterator[str]:
@@ -81,7 +84,19 @@ def keep_evidence(paths: Paths, seq: int, raw_lines: Iterable[str], redactor: Re
         pass
     write_atomic(paths.start(seq) / "log", kept.text())
     write_atomic(paths.start(seq) / "startup.json", to_json(report.to_dict()))
-    return {"first_error": report.first_error_line, "log_lines_left_out": kept.left_out}
+    printed = {"printed_secrets": sorted(redactor.met)} if redactor.met else {}
+    return {"first_error": report.first_error_line, "log_lines_left_out": kept.left_out, **printed}
+
+
+def clean_cache(paths: Paths) -> None:
+    """Take secrets out of what the engine of the current release noted beside its compile cache."""
+    secrets, release_id = secrets_of(paths), link_name(paths.current)
+    try:
+        record = read_record(paths, release_id) if release_id and secrets else None
+    except (RecordError, ValueError):  # an edited record is named by whoever runs it
+        record = None
+    if record is not None:
+        take_out_secrets(paths.compile_cache(record.host.image_id, record.host.uid), Redactor(secrets))
 
 
 def close_start(paths: Paths, seq: int | None, state: containers.ContainerState, *, runner: Runner = run) -> None:

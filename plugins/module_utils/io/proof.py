@@ -43,6 +43,7 @@ def gather_host_evidence(paths: Paths, recorded: Identity | None = None, *, runn
         reference_tokens=_reference(paths, seq, noted.get("release")),
         way_back=_way_back(paths, runner),
         problems=problems,
+        printed_secrets=tuple(noted.get("printed_secrets") or ()),
     )
 
 

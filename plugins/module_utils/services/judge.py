@@ -23,6 +23,7 @@ from .merge import merged
 from .model import Service
 from .parse import parse_services
 from .plain import plain
+from .printed_keys import key_note
 from .problems import UNLOCKED, Complaints, Problem, ServicesError, kind_of
 from .schema import ABSENT
 from .secrecy import looks_secret
@@ -72,8 +73,13 @@ def judge(asked: Asked) -> Judged:
         raise ServicesError(masked(problem, secrets) for problem in problems)
     images = lock.images if lock else {}
     entries = [service_entry(service, images.get(service.image.reference)) for service in services]
-    notes = [note for service in services for note in argument_notes(service.name, service.config, service.version)]
+    notes = [note for service in services for note in _notes(service)]
     return Judged(entries, notes)
+
+
+def _notes(service: Service) -> list[Finding]:
+    keys = key_note(service.name, service.version, service.secret_names)
+    return [*argument_notes(service.name, service.config, service.version), *keys]
 
 
 def _with_extra(asked: Asked, problems: list[Problem]) -> Asked:

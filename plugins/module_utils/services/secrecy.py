@@ -11,7 +11,9 @@ import re
 
 _SECRET_WORDS = {"key", "apikey", "token", "secret", "password", "passwd", "passphrase", "credential", "credentials"}
 # In the options of an engine a token is a word of a model, and a key is how something is found.
-_SECRET_OPTION = re.compile(r"(?:^|_)(?:api_?key|access_key|secret(?:_key)?|password|passwd|passphrase|credentials?)$")
+_SECRET_OPTION = re.compile(
+    r"(?:^|_)(?:api_?key|access_key|secret(?:_key)?|password|passwd|passphrase|credentials?|hf_token|auth_token)$"
+)
 _NO_SECRET_END = ("file", "path", "dir", "id")
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:hf_|sk-|ghp_|github_pat_|glpat-|nvapi-|AKIA|xox[bp]-)[A-Za-z0-9_-]{12,}")
 _LOGIN_IN_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")

@@ -20,6 +20,7 @@ from .exposure import judge_exposure
 from .gpus import read_gpus
 from .images import read_image, read_model, read_version
 from .model import Gate, Image, Model, Service
+from .printed_keys import judge_level
 from .problems import Complaints
 from .schema import DRAIN_KEYS, GATE_KEYS, SERVICE_KEYS, by_name
 from .typed import read_typed
@@ -93,6 +94,7 @@ def _rest(read: _Reader, version: Version | None, secrets: object) -> dict[str, 
         complaints.say(f"env.{name}", "also in vllm_secrets", "each variable in one of the two places")
     bind = read.one("bind", names.bind)
     judge_exposure(raw, bind, secret_names, complaints)
+    judge_level(env, version, secret_names, complaints)
     drain = read_typed(raw["drain"], by_name(DRAIN_KEYS), complaints, prefix="drain.")
     return {
         "port": read.one("port", names.port),

@@ -135,6 +135,16 @@ def test_a_healthy_service_holds_the_claims_of_its_host(paths: Paths, port: int)
     assert broken(host, expected_of(paths)) == []
 
 
+def test_an_engine_that_printed_a_secret_is_a_warning_that_names_it(paths: Paths, port: int) -> None:
+    state = paths.start(2) / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "printed_secrets": ["VLLM_API_KEY"]}))
+    answer, host = Answer(200, b"", 0.1), gather_host_evidence(paths, runner=Host(port))
+    found = judge_verification(expected_of(paths), Evidence(answer, answer, answer, host=host))
+    (printed,) = [finding for finding in found if finding.id == "secret_printed"]
+    assert (printed.severity, "VLLM_API_KEY" in printed.message) == ("warning", True)
+    assert broken(host, expected_of(paths)) == []
+
+
 def test_the_promise_comes_from_the_record(paths: Paths, port: int) -> None:
     expected = expected_of(paths)
     assert (expected.url, expected.version) == (f"http://127.0.0.1:{port}", "0.32.0")

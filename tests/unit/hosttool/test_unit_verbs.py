@@ -285,3 +285,17 @@ def test_a_host_that_goes_down_is_named(paths, docker, served):
     docker.make("c1", LOG, Status="exited", ExitCode=0)
     assert finish(paths, environ=served)
     assert starts.read(paths, 1)["ending"] == "host_stopping"
+
+
+def test_a_secret_that_an_engine_wrote_down_is_taken_out_and_named(paths, record, docker, invocation, secrets):
+    environ = invocation("i1")
+    prepare(paths)
+    cache = paths.compile_cache(record.host.image_id, record.host.uid)
+    assert cache.stat().st_mode & 0o777 == 0o700
+    notes = cache / "vllm/torch_compile_cache/3fbdd5227b/rank_0_0/backbone/cache_key_factors.json"
+    notes.parent.mkdir(parents=True)
+    notes.write_text(json.dumps({"env": {"HF_TOKEN": secrets}}))
+    docker.make("c1", LOG, Status="exited", ExitCode=1)
+    assert finish(paths, environ=environ)
+    assert json.loads(notes.read_text()) == {"env": {"HF_TOKEN": "[secret HF_TOKEN]"}}
+    assert starts.read(paths, 1)["printed_secrets"] == ["HF_TOKEN"]

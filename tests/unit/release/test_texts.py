@@ -54,6 +54,30 @@ def test_escaped_and_many_line_secrets():
     assert redactor.line('{"v": "quo\\"te\\\\d"}') == '{"v": "[secret Q]"}'
 
 
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ("s3cr3t w0rd", "Basic czNjcjN0IHcwcmQ="),
+        ("a?>~ bcd", "YT8-fiBiY2Q"),
+        ("s3cr3t w0rd", "key=s3cr3t+w0rd"),
+        ("s3cr3t/w0rd", "https://x/s3cr3t/w0rd"),
+        ("geheim-ä€", '{"k": "geheim-ä€"}'),
+        ("geheim-ä€", '{"k": "geheim-\\u00e4\\u20ac"}'),
+        ("it's s3cr3t", "'it'\"'\"'s s3cr3t'"),
+    ],
+)
+def test_a_secret_is_known_as_programs_write_it(value, printed):
+    redactor = Redactor({"KEY": value})
+    assert "[secret KEY]" in redactor.line(printed)
+    assert redactor.met == {"KEY"}
+
+
+def test_a_log_without_secrets_has_met_none():
+    redactor = Redactor({"KEY": "s3cr3t w0rd"})
+    assert redactor.line("nothing of the kind") == "nothing of the kind"
+    assert redactor.met == set()
+
+
 def test_the_longer_secret_wins_and_words_too_short_to_hide_stay():
     redactor = Redactor({"SHORT": "abcd", "LONG": "abcdefgh", "TINY": "on"})
     assert redactor.line("abcdefgh abcd turned on") == "[secret LONG] [secret SHORT] turned on"
