@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Callable
 
+from ..io.rights import other_than_root
 from .errors import ToolError
 from .say import complain, say
+from .service_args import host_root
 
 FAILED = 1
 USAGE = 2
@@ -33,6 +35,8 @@ VERBS = {
     "stop-engine": ("stop_engine", "unit: stop the engine with its grace"),
     "after-stop": ("after_stop", "unit: keep the evidence of a start and leave no container"),
 }
+# Verbs that only look: a user who is not root may try them. The others are refused before they are half done.
+LOOKS = ("health", "status", "show", "startup-log")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,7 +92,10 @@ def _load(verb: str) -> Callable[[Sequence[str]], int]:
 
 
 def _call(function: Callable[[Sequence[str]], int], verb: str, words: Sequence[str]) -> int:
+    user = None if verb in LOOKS or host_root() != "/" or {"-h", "--help"} & {*words} else other_than_root()
     try:
+        if user:
+            raise ToolError(f"this ran as {user}, expected root. Next: sudo vllm-host {' '.join([verb, *words])}")
         return function(words)
     except ToolError as error:
         return _say(verb, str(error))

@@ -281,3 +281,37 @@ def test_a_umask_of_077_made_nothing_too_tight_or_too_open(operator):
     assert {path: modes[path] for path in expected} == {path: (mode, "0") for path, mode in expected.items()}
     tools = [mode for path, mode in modes.items() if path.endswith(".pyz")]
     assert tools == [("755", "0")]
+
+
+def test_a_sudo_user_stops_and_starts(inventory, operator, no_locale):
+    stopped = inventory.play("stop", vllm_confirm="chat", ansible_ssh_pipelining=False)
+    assert stopped.rc == 0, stopped.text
+    assert operator.run("systemctl is-active vllm-chat || true; docker ps -aq") == "inactive"
+    started = inventory.play("start", vllm_confirm="chat")
+    assert started.rc == 0 and "generated 8 tokens" in started.text, started.text
+    assert operator.run("systemctl is-active vllm-chat") == "active"
+    print(f"stop, pipelining False: {stopped.seconds:.1f} s; start, pipelining True: {started.seconds:.1f} s")
+
+
+REFUSALS = {
+    "no password": ({"ansible_become_password": None}, "gpu1: sudo asks ops for a password, and none was given"),
+    "a wrong one": ({"ansible_become_password": "wrong"}, "gpu1: sudo asks ops for a password, and the one that was"),
+    "no become": ({"ansible_become": False}, "gpu1: this ran as ops (uid 1"),
+    "no sudo": (
+        {"ansible_ssh_args": "-o ControlMaster=no"},
+        "gpu1: ops may not become root: ops is not in the sudoers",
+    ),
+}
+
+
+@pytest.mark.parametrize("trouble", REFUSALS)
+def test_who_does_not_become_root_is_told_what_to_do(inventory, operator, trouble):
+    variables, told = REFUSALS[trouble]
+    if trouble == "no sudo":
+        operator.run("gpasswd --delete ops sudo")
+    try:
+        played = inventory.play("plan", **variables)
+    finally:
+        operator.run("usermod -aG sudo ops")
+    assert played.rc != 0 and played.recap[HOST]["failed"] == 1, played.text
+    assert told in played.text and "Next: " in played.text and "Traceback" not in played.text, played.text

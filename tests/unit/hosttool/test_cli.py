@@ -145,3 +145,15 @@ def test_letters_that_the_locale_does_not_know_are_no_error(monkeypatch):
     assert cli.main(["--version"]) == 0
     narrow.flush()
     assert narrow.buffer.getvalue() == b"gr\\xf6\\xdfer\n"
+
+
+@pytest.mark.parametrize(
+    "verb", [verb for verb in cli.VERBS if verb not in ("health", "status", "show", "startup-log")]
+)
+def test_who_is_not_root_changes_nothing(monkeypatch, capsys, verb):
+    monkeypatch.delenv("VLLM_HOST_ROOT", raising=False)
+    monkeypatch.setattr(cli, "other_than_root", lambda: "ops (uid 1000)")
+    monkeypatch.setattr(cli, "_load", lambda _verb: pytest.fail)
+    assert cli.main([verb, "chat"]) == 1
+    said = capsys.readouterr().err
+    assert said == f"vllm-host {verb}: this ran as ops (uid 1000), expected root. Next: sudo vllm-host {verb} chat\n"
