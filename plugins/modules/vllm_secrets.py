@@ -17,7 +17,8 @@ description:
   - The file is mounted into the container read-only and read by its entry script. Secrets never become arguments,
     container environment options or part of a release, so neither C(docker inspect) nor the process list shows them.
   - A service without secrets has an empty file.
-  - A running container keeps the file that it was started with; what is written here counts from its next start.
+  - A running container keeps the file that it was started with; what is written here counts from its next start. Until
+    it has ended, root keeps its values in C(secrets.before), so that they are taken out of its log too.
 extends_documentation_fragment:
   - gpuhosts.vllm.attributes
   - gpuhosts.vllm.attributes.actiongroup_vllm
@@ -71,6 +72,7 @@ actions:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import earlier_secrets
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import ensure_file, read_if_there
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
@@ -94,11 +96,14 @@ def main() -> None:
     if user := other_than_root():
         module.fail_json(msg=ran_as_other(user), not_root=True)
     wanted = {name: str(value) for name, value in module.params["secrets"].items()}
-    path = Paths(module.params["service"]).secrets
+    paths = Paths(module.params["service"])
+    path = paths.secrets
     owner = int((module.params["user"] or "0").partition(":")[0])
     try:
         found = read_if_there(path)
         before = parse_secrets(found or "")
+        if before and before != wanted and not module.check_mode:
+            earlier_secrets.keep(paths, render_secrets(before))
         changed = ensure_file(
             path, render_secrets(wanted), mode=0o600, owner=owner, folder_mode=0o700, check=module.check_mode
         )

@@ -11,14 +11,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..io import containers, starts, systemd
+from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import remove
 from ..release.ending import Ending, Seen, judge_ending
 from ..release.gate import CUT_OFF
 from ..release.paths import Paths
-from ..release.redact import Redactor
 from . import engine, scene
 from .service_args import parser, paths_of
 from .stop_engine import gate_of_current
@@ -50,6 +49,8 @@ def finish(
     starts.update(paths, seq, {"evidence_error": error} if error else {})
     _name(paths, seq, seen, runner)
     engine.clean_cache(paths)
+    if not error:
+        earlier_secrets.forget(paths)
     return not error
 
 
@@ -84,7 +85,7 @@ def _keep_without_container(paths: Paths, seq: int, seen: Seen, runner: Runner) 
     said = systemd.said_by_main(str(known.get("invocation_id") or ""), engine.JOURNAL_LINES, runner=runner)
     fields: dict[str, Any] = {}
     if said:
-        fields = engine.keep_evidence(paths, seq, said, Redactor(engine.secrets_of(paths)))
+        fields = engine.keep_evidence(paths, seq, said, engine.redactor_of(paths))
     if seen.main_code == "exited" and seen.main_status.isdigit():
         fields["exit_code"] = int(seen.main_status)
     starts.update(

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 
 from ..host.ports import overlaps
-from ..io import boots, containers, starts, systemd
+from ..io import boots, containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name, make_folder, read_if_there, remove
@@ -58,6 +58,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
     )
     try:
         clear(paths, runner=runner)
+        earlier_secrets.forget(paths)
         check_name(paths, runner=runner)
         check_port(paths, record, runner=runner)
         take(paths, seq, runner=runner, clock=clock)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..io import container_processes, containers, starts
+from ..io import container_processes, containers, earlier_secrets, starts
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.compile_cache import take_out_secrets
@@ -38,6 +38,11 @@ def secrets_of(paths: Paths) -> dict[str, str]:
         return parse_secrets(read_if_there(paths.secrets) or "")
     except ValueError as error:
         raise ToolError(f"{paths.secrets}: {error}; write it anew with deploy") from None
+
+
+def redactor_of(paths: Paths) -> Redactor:
+    """What takes the secrets of the service out of text, also those that its container was started with."""
+    return Redactor(secrets_of(paths), earlier_secrets.read(paths))
 
 
 def own_containers(paths: Paths, *, runner: Runner = run) -> list[containers.ContainerState]:
@@ -90,13 +95,13 @@ def keep_evidence(paths: Paths, seq: int, raw_lines: Iterable[str], redactor: Re
 
 def clean_cache(paths: Paths) -> None:
     """Take secrets out of what the engine of the current release noted beside its compile cache."""
-    secrets, release_id = secrets_of(paths), link_name(paths.current)
+    release_id = link_name(paths.current)
     try:
-        record = read_record(paths, release_id) if release_id and secrets else None
+        record = read_record(paths, release_id) if release_id else None
     except (RecordError, ValueError):  # an edited record is named by whoever runs it
         record = None
     if record is not None:
-        take_out_secrets(paths.compile_cache(record.host.image_id, record.host.uid), Redactor(secrets))
+        take_out_secrets(paths.compile_cache(record.host.image_id, record.host.uid), redactor_of(paths))
 
 
 def close_start(paths: Paths, seq: int | None, state: containers.ContainerState, *, runner: Runner = run) -> None:
@@ -110,7 +115,7 @@ def close_start(paths: Paths, seq: int | None, state: containers.ContainerState,
             "container_started_at": state.started_at,
             "container_finished_at": state.finished_at,
         }
-        evidence = keep_evidence(paths, seq, containers.log_lines(state.id), Redactor(secrets_of(paths)))
+        evidence = keep_evidence(paths, seq, containers.log_lines(state.id), redactor_of(paths))
         starts.update(paths, seq, {**fields, **evidence})
     containers.remove(state.id, runner=runner)
 

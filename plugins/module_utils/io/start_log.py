@@ -16,7 +16,7 @@ from ..release.paths import Paths
 from ..release.redact import Redactor
 from ..startup.lines import redact
 from ..startup.parse import StartupReport, parse_startup_log
-from . import containers, starts
+from . import containers, earlier_secrets, starts
 from .expected import NotHere, secrets_of
 
 LATEST = "latest"
@@ -61,7 +61,7 @@ def _lines(paths: Paths, seq: int, known: dict[str, Any]) -> Iterator[str]:
         with path.open(encoding="utf-8", errors="replace") as stream:
             yield from stream
     elif known.get("container_id"):
-        redactor = Redactor(secrets_of(paths))
+        redactor = Redactor(secrets_of(paths), earlier_secrets.read(paths))
         for line in containers.log_lines(str(known["container_id"])):
             yield redactor.line(line)
 

@@ -61,6 +61,11 @@ class Paths:
         return Path(self.root) / CONFIG_ROOT / self.service / "secrets"
 
     @property
+    def earlier_secrets(self) -> Path:
+        """The values that the container which is there was started with, when the file has newer ones."""
+        return self.secrets.with_name("secrets.before")
+
+    @property
     def state(self) -> Path:
         """The folder that outlives a reboot."""
         return Path(self.root) / STATE_ROOT / self.service

@@ -20,8 +20,8 @@ LEAST_LENGTH = 4
 class Redactor:
     """Replaces each secret by its name, and remembers the names of those that it met."""
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
-        pairs = {(form, name) for name, value in secrets.items() for form in _forms(value)}
+    def __init__(self, *secrets: Mapping[str, str]) -> None:
+        pairs = {(form, name) for each in secrets for name, value in each.items() for form in _forms(value)}
         # The longest first: one secret can be the beginning of another.
         self._pairs = sorted(pairs, key=lambda pair: (-len(pair[0]), pair))
         self.met: set[str] = set()

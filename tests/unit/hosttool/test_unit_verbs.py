@@ -14,7 +14,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import await_client, stop
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import container_processes, starts
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import container_processes, earlier_secrets, starts
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import make_folder
 
 LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
@@ -285,6 +285,22 @@ def test_a_host_that_goes_down_is_named(paths, docker, served):
     docker.make("c1", LOG, Status="exited", ExitCode=0)
     assert finish(paths, environ=served)
     assert starts.read(paths, 1)["ending"] == "host_stopping"
+
+
+def test_the_secrets_that_a_container_was_started_with_are_taken_out_of_its_log(paths, docker, invocation, secrets):
+    environ = invocation("i1")
+    prepare(paths)
+    docker.make("c1", LOG, Status="exited", ExitCode=1)
+    earlier_secrets.keep(paths, "none is there yet")
+    assert not paths.earlier_secrets.exists()
+    paths.cid.write_text("c1")
+    earlier_secrets.keep(paths, paths.secrets.read_text())
+    paths.secrets.write_text("HF_TOKEN='a newer one'\n")
+    earlier_secrets.keep(paths, paths.secrets.read_text())  # changed once more: the first one is the container's
+    assert paths.earlier_secrets.stat().st_mode & 0o777 == 0o600
+    assert finish(paths, environ=environ)
+    assert (paths.start(1) / "log").read_text().count("[secret HF_TOKEN]") == 2
+    assert not paths.earlier_secrets.exists()
 
 
 def test_a_secret_that_an_engine_wrote_down_is_taken_out_and_named(paths, record, docker, invocation, secrets):
