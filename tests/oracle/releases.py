@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-FILES = {"release.json": 0o644, "run": 0o755, "entry": 0o755, "args": 0o644, "gate.json": 0o644}
+FILES = ("release.json", "run", "entry", "args", "gate.json")
+EXECUTABLE = ("run", "entry")
 
 
 def judge(service: dict[str, Any], unit: dict[str, str], *, open_run: bool) -> list[str]:
@@ -26,12 +27,12 @@ def judge(service: dict[str, Any], unit: dict[str, str], *, open_run: bool) -> l
 
 def _judge_release(release: dict[str, Any]) -> list[str]:
     found = []
-    for name, mode in FILES.items():
-        size, is_mode = release["files"].get(name, (0, mode))
+    for name in FILES:
+        size, mode = release["files"].get(name, (0, 0o755))
         if not size:
             found.append(f"{name} is missing or empty")
-        if is_mode != mode:
-            found.append(f"{name} has the mode {is_mode:o}, it should be {mode:o}")
+        if mode & 0o022 or (name in EXECUTABLE and not mode & 0o100):
+            found.append(f"{name} has the mode {mode:o}")
     return found
 
 
