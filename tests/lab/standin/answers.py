@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 _WORDS = ("blue", "river", "seven", "of", "light", "stone", "under", "a", "quiet", "hill", "and", "then", "north")
-_MODEL_GONE = 404
 
 
 @dataclass
@@ -22,6 +21,25 @@ class Counters:
     finished: int = 0
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One request, read: what every part of its answer needs."""
+
+    number: int
+    model: str
+    chat: bool
+    prompts: tuple[str, ...]
+    choices: int
+    fingerprint: str
+    finish: str | None
+    wants_usage: bool
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The identity of the answer."""
+        return {"id": f"{'chatcmpl' if self.chat else 'cmpl'}-standin{self.number}"}
+
+
 def words_for(prompt: str, count: int, nonsense: bool) -> list[str]:
     """The tokens of an answer."""
     seed = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
@@ -30,21 +48,15 @@ def words_for(prompt: str, count: int, nonsense: bool) -> list[str]:
     return [" " + _WORDS[seed[index % len(seed)] % len(_WORDS)] for index in range(count)]
 
 
-def error(message: str, kind: str, code: int, param: str | None = None) -> dict[str, Any]:
-    """An error body of the OpenAI routes."""
-    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
-
-
-def unknown_model(name: Any) -> dict[str, Any]:
-    """The answer to a request for a model that is not served."""
-    return error(f"The model `{name}` does not exist.", "NotFoundError", _MODEL_GONE, "model")
-
-
-def prompt_of(body: dict[str, Any]) -> str:
-    """The text that a request gives, whatever its kind."""
+def prompts_of(body: dict[str, Any]) -> tuple[str, ...]:
+    """The texts that a request gives, whatever its kind; a list of tokens is one text."""
     if "messages" in body:
-        return " ".join(str(message.get("content", "")) for message in body["messages"])
-    return str(body.get("prompt", body.get("input", "")))
+        return (" ".join(str(message.get("content", "")) for message in body["messages"]),)
+    given = body.get("prompt", body.get("input", ""))
+    if isinstance(given, list):
+        whole = all(isinstance(part, int) for part in given)
+        return (" ".join(str(part) for part in given),) if whole else tuple(str(part) for part in given)
+    return (str(given),)
 
 
 def token_count(body: dict[str, Any], chat: bool) -> int:
@@ -53,50 +65,134 @@ def token_count(body: dict[str, Any], chat: bool) -> int:
     return int(asked or body.get("max_tokens") or (64 if chat else 16))
 
 
-def usage(prompt: str, tokens: int) -> dict[str, int]:
+def tokens_in(prompt: str) -> int:
+    """How many tokens a prompt is."""
+    return max(1, len(prompt.split()))
+
+
+def usage(asked: Asked, tokens: int) -> dict[str, int]:
     """The token figures of one answer."""
-    given = max(1, len(prompt.split()))
-    return {"prompt_tokens": given, "total_tokens": given + tokens, "completion_tokens": tokens}
+    given = sum(tokens_in(prompt) for prompt in asked.prompts)
+    made = tokens * asked.choices
+    return {"prompt_tokens": given, "total_tokens": given + made, "completion_tokens": made}
 
 
-def frame(body: dict[str, Any], chat: bool, number: int, stream: bool) -> dict[str, Any]:
-    """The part that every answer has."""
-    kind = ("chat.completion" + (".chunk" if stream else "")) if chat else "text_completion"
-    name = f"{'chatcmpl' if chat else 'cmpl'}-standin{number}"
-    return {"id": name, "object": kind, "created": int(time.time()), "model": body.get("model")}
+def whole(asked: Asked, words: list[str]) -> dict[str, Any]:
+    """An answer in one piece."""
+    kind = "chat.completion" if asked.chat else "text_completion"
+    details = {"prompt_tokens_details": None, "completion_tokens_details": None}
+    answer = {
+        **asked.head,
+        "object": kind,
+        "created": int(time.time()),
+        "model": asked.model,
+        "choices": [_choice(asked, index, "".join(words)) for index in range(asked.choices)],
+        "service_tier": None,
+        "system_fingerprint": asked.fingerprint,
+        "usage": {**usage(asked, len(words)), **details},
+    }
+    more = {"prompt_logprobs": None, "prompt_token_ids": None, "prompt_text": None} if asked.chat else {}
+    return {**answer, **more, "kv_transfer_params": None, "ec_transfer_params": None, "metrics": None}
 
 
-def choice(text: str, chat: bool, stream: bool, finish: str | None) -> dict[str, Any]:
-    """One choice with its text."""
-    if not chat:
-        return {"index": 0, "text": text, "logprobs": None, "finish_reason": finish, "stop_reason": None}
-    part = {"content": text} if stream else {"role": "assistant", "content": text}
-    return {"index": 0, "delta" if stream else "message": part, "logprobs": None, "finish_reason": finish}
+def _choice(asked: Asked, index: int, text: str) -> dict[str, Any]:
+    ending = {"logprobs": None, "finish_reason": asked.finish, "stop_reason": None, "token_ids": None}
+    if asked.chat:
+        empty = dict.fromkeys(("refusal", "annotations", "audio", "function_call", "reasoning"))
+        message = {"role": "assistant", "content": text, **empty}
+        return {"index": index, "message": message, **ending, "routed_experts": None}
+    empty = dict.fromkeys(("prompt_logprobs", "prompt_token_ids", "routed_experts"))
+    return {"index": index, "text": text, **ending, **empty}
 
 
-def embedding(body: dict[str, Any]) -> dict[str, Any]:
+def chunks(asked: Asked, words: list[str]) -> list[dict[str, Any]]:
+    """The events of a streamed answer, without the last word."""
+    kind = "chat.completion.chunk" if asked.chat else "text_completion"
+    head = {**asked.head, "object": kind, "created": int(time.time()), "model": asked.model}
+    events = []
+    if asked.chat:
+        role = {
+            "index": 0,
+            "delta": {"role": "assistant", "content": ""},
+            "logprobs": None,
+            "finish_reason": None,
+        }
+        events.append({**head, "choices": [role], "prompt_token_ids": None, "prompt_text": None})
+    for place, word in enumerate(words):
+        events.append({**head, "choices": [_piece(asked, word, last=place == len(words) - 1)]})
+    if asked.wants_usage:
+        events.append({**head, "choices": [], "usage": usage(asked, len(words))})
+    if events:
+        events[-1]["system_fingerprint"] = asked.fingerprint
+    return events
+
+
+def _piece(asked: Asked, word: str, *, last: bool) -> dict[str, Any]:
+    finish = asked.finish if last else None
+    if not asked.chat:
+        given = {"stop_reason": None, "prompt_token_ids": None, "token_ids": None}
+        return {"index": 0, "text": word, "logprobs": None, "finish_reason": finish, **given}
+    ending = {"stop_reason": None} if finish else {}
+    return {
+        "index": 0,
+        "delta": {"content": word},
+        "logprobs": None,
+        "finish_reason": finish,
+        **ending,
+        "token_ids": None,
+    }
+
+
+def embedding(body: dict[str, Any], model: str) -> dict[str, Any]:
     """An embedding of eight numbers a text."""
-    given = body.get("input", "")
-    texts = given if isinstance(given, list) else [given]
+    texts = prompts_of(body)
     data = []
     for index, text in enumerate(texts):
-        seed = hashlib.sha256(str(text).encode()).digest()[:8]
+        seed = hashlib.sha256(text.encode()).digest()[:8]
         data.append({"index": index, "object": "embedding", "embedding": [byte / 256 for byte in seed]})
-    tokens = sum(max(1, len(str(text).split())) for text in texts)
+    tokens = sum(tokens_in(text) for text in texts)
     return {
         "id": "embd-standin",
         "object": "list",
         "created": int(time.time()),
-        "model": body.get("model"),
+        "model": model,
         "data": data,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0},
     }
 
 
+def tokens(body: dict[str, Any], max_len: int) -> dict[str, Any]:
+    """The answer of /tokenize: a number for each word."""
+    words = " ".join(prompts_of(body)).split()
+    numbers = [hashlib.sha256(word.encode()).digest()[0] for word in words]
+    return {"count": len(numbers), "max_model_len": max_len, "tokens": numbers, "token_strs": None}
+
+
 def model_list(names: list[str], model: str, max_len: int) -> dict[str, Any]:
     """The answer of /v1/models."""
+    now = int(time.time())
+    may = {"sampling": True, "logprobs": True, "search_indices": False, "view": True, "fine_tuning": False}
+    permission = {
+        "id": "modelperm-standin",
+        "object": "model_permission",
+        "created": now,
+        "allow_create_engine": False,
+        **{f"allow_{name}": value for name, value in may.items()},
+        "organization": "*",
+        "group": None,
+        "is_blocking": False,
+    }
     cards = [
-        {"id": name, "object": "model", "owned_by": "vllm", "root": model, "parent": None, "max_model_len": max_len}
+        {
+            "id": name,
+            "object": "model",
+            "created": now,
+            "owned_by": "vllm",
+            "root": model,
+            "parent": None,
+            "max_model_len": max_len,
+            "permission": [permission],
+        }
         for name in names
     ]
     return {"object": "list", "data": cards}
@@ -109,7 +205,7 @@ def metrics(name: str, counters: Counters, kv_tokens: int, max_len: int) -> str:
     lines = [
         "# HELP python_info Python platform information",
         "# TYPE python_info gauge",
-        'python_info{implementation="CPython",major="3"} 1.0',
+        'python_info{implementation="CPython",major="3",minor="11",patchlevel="2",version="3.11.2"} 1.0',
     ]
     for kind, metric, more, value in (
         ("gauge", "num_requests_running", "", counters.running),
@@ -119,8 +215,7 @@ def metrics(name: str, counters: Counters, kv_tokens: int, max_len: int) -> str:
         ("counter", "generation_tokens_total", "", counters.generation_tokens),
         ("counter", "request_success_total", ',finished_reason="length"', counters.finished),
     ):
-        family = metric.removesuffix("_total") if kind == "counter" else metric
-        lines += [f"# HELP vllm:{family} Stand-in engine.", f"# TYPE vllm:{family} {kind}"]
+        lines += [f"# HELP vllm:{metric} Stand-in engine.", f"# TYPE vllm:{metric} {kind}"]
         lines.append(f"vllm:{metric}{{{labels}{more}}} {float(value)}")
     lines += ["# HELP vllm:cache_config_info Stand-in engine.", "# TYPE vllm:cache_config_info gauge"]
     lines.append(f'vllm:cache_config_info{{block_size="16",engine="0",{capacity}}} 1.0')

@@ -25,10 +25,12 @@ STANDIN_TERM          when SIGTERM is ignored: loading (as vLLM does), always, n
 STANDIN_STOP_SECONDS  how long an orderly stop takes (0.5)
 STANDIN_CRASH_AFTER   die so many seconds after ready ...
 STANDIN_CRASH_CODE    ... with this status (0, as vLLM does when its engine dies)
-STANDIN_DEATH_SECONDS from the death of the engine process to the end of the server (5 when ready, 3.8 while loading)
+STANDIN_DEATH_SECONDS from the death of the engine process to the end of the server (5 when ready, or at once when a
+                      request comes; 3.8 while loading, also after STANDIN_EXIT_AT)
 STANDIN_KV_TOKENS, STANDIN_KV_GIB
                       what the start says about the KV cache (2097152, 16.0)
 STANDIN_PORT_TAKEN    1: fail as if the port were taken (a port that is really taken fails the same way)
+STANDIN_PRINTS        variables of the environment that the engine prints in many spellings (A,B: none)
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ class Behaviour:
     kv_tokens: int
     kv_gib: float
     port_taken: bool
+    prints: tuple[str, ...]
 
 
 def _optional(text: str | None) -> float | None:
@@ -110,4 +113,11 @@ def read_behaviour(env: Mapping[str, str] = os.environ) -> Behaviour:
         kv_tokens=int(get("KV_TOKENS", "2097152")),
         kv_gib=float(get("KV_GIB", "16.0")),
         port_taken=get("PORT_TAKEN") == "1",
+        prints=tuple(name for name in get("PRINTS").split(",") if name),
     )
+
+
+def death_seconds(behaviour: Behaviour, *, ready: bool) -> float:
+    """How long the server lives on without its engine process."""
+    usual = 5.0 if ready else 3.8
+    return usual if behaviour.death_seconds is None else behaviour.death_seconds

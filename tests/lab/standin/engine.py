@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine process of the stand-in: it loads, says so in log lines, and then lives until its server ends.
 
-The real engine sets process titles (`VLLM::EngineCore`, `VLLM::Worker`). The standard library cannot, so each process
-is started under that word as its argv[0] (`ps` and `pgrep -f` find it), and `comm` is set by prctl where libc allows.
+The real engine sets process titles (`VLLM::EngineCore`, `VLLM::Worker`) by writing over its own arguments, and so does
+this one. It is started under that word as its argv[0] too, so that it never has another name.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
-from .behaviour import STAGES, Behaviour, read_behaviour
+from .behaviour import STAGES, Behaviour, death_seconds, read_behaviour
 from .logs import Log, init_line, kv_lines, release
 
 LAUNCHER = Path(__file__).resolve().parent / "vllm"
 _SHARES = {"engine": 0.1, "load": 0.35, "profile": 0.3, "kv_cache": 0.05, "graphs": 0.1, "serve": 0.1}
+_SHUTDOWN = 1.0  # an engine process that failed takes so long to end its executor
 _PR_SET_NAME = 15
+_ARG_START = 45  # place of arg_start in /proc/self/stat behind the name; arg_end follows it
 
 
 def start_process(title: str, *words: str, keep: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
@@ -36,10 +41,16 @@ def start_process(title: str, *words: str, keep: tuple[int, ...] = ()) -> subpro
     )
 
 
-def set_name(title: str) -> None:
-    """Set the short process name, where that is possible."""
+def set_title(title: str) -> None:
+    """Show a title and nothing else in `ps`, as setproctitle does: the short name, and all of the arguments."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_NAME, title.encode()[:15], 0, 0, 0)
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        start, end = int(fields[_ARG_START]), int(fields[_ARG_START + 1])
+        with Path("/proc/self/mem").open("r+b", buffering=0) as memory:
+            memory.seek(start)
+            memory.write(title.encode().ljust(end - start, b"\0"))
 
 
 def cache_key(options: dict[str, object]) -> str:
@@ -66,6 +77,26 @@ def starts_so_far() -> int:
         return path.stat().st_size
 
 
+def tell(log: Log, name: str, value: str) -> None:
+    """Print a value in the spellings in which programs print one, as a plug-in that knows no secrets would."""
+    log.vllm("plugin.py:1", f"{name}={value} {name}={value!r} {json.dumps({name: value})} {shlex.quote(value)}")
+    log.plain(f"{json.dumps({name: value}, ensure_ascii=False)} {quote(value, safe='')} {quote_plus(value)}")
+    log.plain(f"Authorization: Basic {base64.b64encode(value.encode()).decode()}")
+
+
+def keep_factors(log: Log, folder: Path) -> None:
+    """What vLLM wrote beside its compile cache from 0.12 to 0.28, and printed at DEBUG: its variables, with its key."""
+    if not (0, 12) <= log.version < (0, 29):
+        return
+    factors = {"VLLM_API_KEY": os.environ.get("VLLM_API_KEY"), "VLLM_TARGET_DEVICE": "cuda"}
+    if os.environ.get("VLLM_LOGGING_LEVEL", "").upper() == "DEBUG":
+        log.vllm("backends.py:1117", f"Compile env factors (raw):\n{factors}\nVllm config hash: 0", "DEBUG")
+    path = folder / "rank_0_0" / "backbone" / "cache_key_factors.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text(json.dumps({"env": factors, "config_hash": "0"}, indent=2, sort_keys=True), encoding="utf-8")
+
+
 class Engine:
     """One load, stage by stage."""
 
@@ -73,12 +104,40 @@ class Engine:
         self.model = str(told["model"])
         self.max_len = int(str(told["max_model_len"]))
         self.fails = bool(told["fails"])
+        self.eager = bool(told["eager"])
+        self.ranks = int(str(told["workers"]))
         self.behaviour = behaviour
         name = "EngineCore" if release(behaviour.version) >= (0, 18) else "EngineCore_DP0"
         self.log = Log(name, behaviour.version)
+        self.workers: list[subprocess.Popen[bytes]] = []
         self.cache = cache_file(str(told["cache"]))
         self.warm = self.cache is not None and self.cache.exists()
         self.began = time.monotonic()
+
+    @property
+    def worker_logs(self) -> list[Log]:
+        """Who speaks for each rank: its worker; on one GPU there is none, and the engine process does the work."""
+        if not self.workers:
+            return [self.log]
+        titles = worker_titles(self.ranks)
+        return [Log(title, self.behaviour.version, child.pid) for title, child in zip(titles, self.workers)]
+
+    def start_workers(self) -> None:
+        """Start a process for each rank; the CPU build has one for the only rank too."""
+        if self.ranks > 1 or self.behaviour.device == "cpu":
+            titles = worker_titles(self.ranks)
+            self.workers = [start_process(f"VLLM::{title}", "worker", f"VLLM::{title}") for title in titles]
+            end = time.monotonic() + 5.0
+            while any(not _titled(child) for child in self.workers) and time.monotonic() < end:
+                time.sleep(0.01)
+
+    def lost_worker(self) -> bool:
+        """Whether a worker is gone; the log says so."""
+        gone = [rank for rank, child in enumerate(self.workers) if child.poll() is not None]
+        if gone:
+            text = f"Worker proc VllmWorker-{gone[0]} died unexpectedly (exit code: None), shutting down executor."
+            self.log.vllm("multiproc_executor.py:314", text, "ERROR")
+        return bool(gone)
 
     def run(self) -> None:
         """Go through all stages."""
@@ -106,6 +165,8 @@ class Engine:
                 self.log.bar(min(step, 400), 400, step)
             elif speaks:
                 self.log.vllm("backends.py:393", f"Compiling a graph for compile range ({step}, {step}) takes 1.00 s")
+            if self.lost_worker():
+                sys.exit(1)
             time.sleep(1.0 if hangs else max(0.0, min(1.0, end - time.monotonic())))
 
     def fail(self) -> None:
@@ -115,6 +176,7 @@ class Engine:
         where = '  File "vllm/v1/engine/core.py", line 1185, in run_engine_core'
         trace = f"Traceback (most recent call last):\n{where}\n{error}"
         self.log.vllm("core.py:1221", trace, "ERROR")
+        time.sleep(min(_SHUTDOWN, death_seconds(self.behaviour, ready=False)))
         self.log.plain(f"Process {self.log.process}:\n{trace}")
         sys.exit(1)
 
@@ -122,23 +184,35 @@ class Engine:
         """Say which engine this is."""
         config = f"model='{self.model}', speculative_config=None, tokenizer='{self.model}', max_seq_len={self.max_len}"
         self.log.vllm("core.py:133", f"Initializing a V1 LLM engine (v{self.behaviour.version}) with config: {config}")
+        for name in self.behaviour.prints:
+            tell(self.log, name, os.environ.get(name, ""))
+        self.start_workers()
         self.wait("engine", seconds)
 
     def load(self, seconds: float) -> None:
         """Load the weights."""
-        self.log.vllm("gpu_model_runner.py:5040", f"Starting to load model {self.model}...")
+        logs = self.worker_logs
+        for rank, log in enumerate(logs):
+            place = f"rank {rank} in world size {len(logs)} is assigned as DP rank 0, PP rank 0, TP rank {rank}"
+            log.vllm("parallel_state.py:2350", place)
+        logs[0].vllm("gpu_model_runner.py:5040", f"Starting to load model {self.model}...")
         self.log.bar(0, 1, 0)
         self.wait("load", seconds)
         self.log.bar(1, 1, seconds)
-        self.log.vllm("default_loader.py:502", f"Loading weights took {seconds:.2f} seconds")
-        self.log.vllm("gpu_model_runner.py:5150", f"Model loading took 0.01 GiB memory and {seconds:.6f} seconds")
+        logs[0].vllm("default_loader.py:502", f"Loading weights took {seconds:.2f} seconds")
+        if self.behaviour.device == "gpu":
+            text = f"Model loading took 0.01 GiB memory and {seconds:.6f} seconds"
+            logs[0].vllm("gpu_model_runner.py:5150", text)
 
     def profile(self, seconds: float) -> None:
-        """Compile, or find that it was compiled."""
-        if self.cache is not None:
+        """Compile, or find that it was compiled, unless this start is eager."""
+        if self.cache is not None and not self.eager:
             self.cache.parent.mkdir(parents=True, exist_ok=True)
+            keep_factors(self.log, self.cache.parent)
             self.log.vllm("backends.py:1089", f"Using cache directory: {self.cache.parent} for vLLM's torch.compile")
         self.wait("profile", seconds)
+        if self.eager:
+            return
         if self.warm:
             self.log.vllm("backends.py:345", "Directly load the compiled graph(s) from the cache")
         verb = "takes" if self.log.version < (0, 18) else "took"
@@ -151,49 +225,59 @@ class Engine:
         self.wait("kv_cache", seconds)
         if self.behaviour.device == "gpu":
             self.log.vllm("gpu_worker.py:759", f"Available KV cache memory: {self.behaviour.kv_gib:g} GiB")
+        else:
+            text = f"Explicitly set ({self.behaviour.kv_gib:g}/64.0) GiB for KV cache on node 0."
+            self.worker_logs[0].vllm("cpu_worker.py:260", text)
         kv_lines(self.log, self.behaviour.device, self.behaviour.kv_tokens, self.max_len)
 
     def graphs(self, seconds: float) -> None:
         """Capture graphs, on a GPU."""
         self.wait("graphs", seconds)
-        if self.behaviour.device == "gpu":
+        if self.behaviour.device == "gpu" and not self.eager:
             self.log.vllm("gpu_model_runner.py:6581", f"Graph capturing finished in {seconds:.0f} secs, took 0.12 GiB")
-        init_line(self.log, time.monotonic() - self.began, 0.0 if self.warm else seconds)
+        init_line(self.log, time.monotonic() - self.began, 0.0 if self.warm or self.eager else seconds)
 
     def serve(self, seconds: float) -> None:
         """The last moments before the server opens its port."""
         self.wait("serve", seconds)
 
 
+def worker_titles(ranks: int) -> list[str]:
+    """What the workers are called."""
+    return [f"Worker_TP{rank}" for rank in range(ranks)] if ranks > 1 else ["Worker"]
+
+
 def engine_main(told_text: str, ready_fd: str) -> int:
     """The engine process: load, report ready on a pipe, and live until the server's end of stdin closes."""
-    set_name("VLLM::EngineCore")
+    set_title("VLLM::EngineCore")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as measured: a loading engine does not end at SIGTERM
-    told = json.loads(told_text)
-    engine = Engine(told, read_behaviour())
-    workers = int(told["workers"])
-    children = [start_process(f"VLLM::Worker_TP{rank}", "worker") for rank in range(workers)] if workers > 1 else []
+    engine = Engine(json.loads(told_text), read_behaviour())
     engine.run()
     os.write(int(ready_fd), b"ready\n")
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    while True:
-        if any(child.poll() is not None for child in children):
-            engine.log.vllm(
-                "multiproc_executor.py:260", "Worker proc died unexpectedly, shutting down executor.", "ERROR"
-            )
-            return 1
+    while not engine.lost_worker():
         # The pipe of the server ends with the server, however that ends.
         if _ended(sys.stdin.fileno(), 0.2):
             return 0
+    text = "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled"
+    engine.log.vllm("core.py:1512", text, "ERROR")
+    return 1
 
 
-def worker_main() -> int:
+def worker_main(title: str) -> int:
     """A worker process: nothing but a process that can be killed."""
-    set_name("VLLM::Worker")
+    set_title(title)
     while not _ended(sys.stdin.fileno(), 60.0):
         pass
     return 0
+
+
+def _titled(child: subprocess.Popen[bytes]) -> bool:
+    """Whether a worker is as far as having its title; one that is gone is no longer waited for."""
+    if child.poll() is not None:
+        return True
+    return Path(f"/proc/{child.pid}/comm").read_text(encoding="utf-8").startswith("VLLM::")
 
 
 def _ended(descriptor: int, seconds: float) -> bool:

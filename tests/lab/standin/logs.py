@@ -29,10 +29,10 @@ def release(version: str) -> tuple[int, ...]:
 class Log:
     """The log of one process."""
 
-    def __init__(self, process: str, version: str) -> None:
+    def __init__(self, process: str, version: str, pid: int | None = None) -> None:
         self.process = process
         self.version = release(version)
-        self.prefix = f"({process} pid={os.getpid()}) "
+        self.prefix = f"({process} pid={os.getpid() if pid is None else pid}) "
 
     def vllm(self, source: str, text: str, level: str = "INFO") -> None:
         """One record of vLLM's own logger, on stdout."""

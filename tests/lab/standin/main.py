@@ -2,9 +2,7 @@
 """The stand-in engine: `vllm serve MODEL ...` for tests, written with the standard library only.
 
 It is not vLLM and computes nothing. It exists so that faults of an engine can be made on purpose and quickly; it says
-"stand-in engine" in its first log line. What it imitates (0.32.0, measured): the port is bound before the load and
-opened after it; SIGTERM during the load is ignored; SIGTERM when ready ends it in half a second with status 0; when its
-engine process dies after ready the server ends with status 0 after 5 s, during the load with 1 after 3.8 s.
+"stand-in engine" in its first log line. What it imitates is in the README, with the figures of the real engine.
 """
 
 from __future__ import annotations
@@ -16,13 +14,15 @@ import signal
 import sys
 import threading
 import time
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from .behaviour import Behaviour, read_behaviour
+from .behaviour import Behaviour, death_seconds, read_behaviour
 from .engine import cache_key, engine_main, start_process, starts_so_far, worker_main
 from .logs import Log, banner
 from .options import non_defaults, read_options
+from .refusals import dead_engine
 from .server import Server, State
 
 _DEFAULT_LENGTH = 2048
@@ -42,6 +42,12 @@ def model_length(options: dict[str, Any]) -> int:
     if not config.is_file():
         return _DEFAULT_LENGTH
     return int(json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings", _DEFAULT_LENGTH))
+
+
+def is_eager(options: dict[str, Any]) -> bool:
+    """Whether nothing is compiled."""
+    mode = (options.get("compilation_config") or {}).get("mode")
+    return bool(options.get("enforce_eager")) or mode in (0, "none", "NONE")
 
 
 def early_failure(behaviour: Behaviour, options: dict[str, Any], fails: bool) -> str | None:
@@ -77,18 +83,21 @@ class Life:
 
     def run(self) -> int:
         """From the start of the engine process to the exit status."""
+        resource_tracker.ensure_running()  # the real server has this child too, and it outlives a SIGTERM
         reader, writer = os.pipe()
         told = {
             "model": self.state.options["model"],
             "cache": cache_key(self.state.options),
             "max_model_len": self.state.max_len,
             "workers": self.state.options.get("tensor_parallel_size", 1),
+            "eager": is_eager(self.state.options),
             "fails": self.fails,
         }
         engine = start_process("VLLM::EngineCore", "engine-core", json.dumps(told), str(writer), keep=(writer,))
         os.close(writer)
         if os.read(reader, 6) != b"ready\n":
-            return self.engine_never_came(engine.wait())
+            engine.wait()
+            return self.engine_never_came()
         try:
             self.open()
         except OSError as error:  # somebody else was quicker to listen on the port
@@ -96,10 +105,9 @@ class Life:
             return die(self.state.log, f"OSError: [Errno {error.errno}] {error.strerror}", 1)
         return self.serve(engine)
 
-    def engine_never_came(self, status: int) -> int:
-        """The consequence, in the server process, of an engine process that died while it loaded."""
-        if status != 1:
-            time.sleep(3.8 if self.behaviour.death_seconds is None else self.behaviour.death_seconds)
+    def engine_never_came(self) -> int:
+        """The consequence, in the server process, of an engine process that ended while it loaded, however it did."""
+        time.sleep(death_seconds(self.behaviour, ready=False))
         text = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
         return die(self.state.log, text, self.behaviour.exit_code)
 
@@ -123,20 +131,27 @@ class Life:
         end = None if limit is None else time.monotonic() + limit
         while not self.stop.wait(0.1):
             if engine.poll() is not None:
-                return self.engine_died(engine.returncode)
+                return self.engine_died()
             if end is not None and time.monotonic() >= end:
                 self.state.log.vllm("core.py:1260", "EngineCore encountered a fatal error.", "ERROR")
                 engine.kill()
                 return self.behaviour.crash_code
         return self.orderly_stop(engine)
 
-    def engine_died(self, status: int) -> int:
-        """vLLM ends with status 0 when its engine dies after ready."""
-        self.state.engine_dead.set()
+    def engine_died(self) -> int:
+        """vLLM ends with status 0 when its engine dies after ready: when it is asked, or when its watchdog looks."""
         log = self.state.log
-        log.vllm("core_client.py:818", f"Engine core process EngineCore died unexpectedly. status={status}", "ERROR")
-        time.sleep(5.0 if self.behaviour.death_seconds is None else self.behaviour.death_seconds)
-        log.plain("INFO:     Shutting down\nINFO:     Application shutdown complete.")
+        text = "[shutdown] MPClient: engine core exited unexpectedly; starting cleanup"
+        log.vllm("core_client.py:817", text, "WARNING")
+        text = "vllm.v1.engine.exceptions.EngineDeadError: " + dead_engine()["error"]["message"]
+        trace = f"AsyncLLM output_handler failed.\nTraceback (most recent call last):\n{text}"
+        log.vllm("async_llm.py:906", trace, "ERROR")
+        self.state.engine_dead.set()
+        self.state.asked_dead_engine.wait(death_seconds(self.behaviour, ready=True))
+        self.server.server_close()
+        time.sleep(self.behaviour.stop_seconds)
+        log.plain("INFO:     Shutting down\nINFO:     Waiting for application shutdown.")
+        log.plain("INFO:     Application shutdown complete.\nINFO:     Finished server process [1]")
         return 0
 
     def orderly_stop(self, engine: Any) -> int:
@@ -165,7 +180,7 @@ def serve(argv: list[str]) -> int:
     if fails and behaviour.exit_at == "arguments":
         sys.stderr.write(f"vllm serve: error: {behaviour.error or 'unrecognized arguments: --stand-in'}\n")
         return 2
-    banner(log, behaviour.version, options["model"], non_defaults(options))
+    banner(log, behaviour.version, options["model"], non_defaults(options, log.version))
     api_key = (options.get("api_key") or [os.environ.get("VLLM_API_KEY", "")])[0]
     state = State(options, behaviour, log, model_length(options), api_key)
     host, port = options.get("host") or "0.0.0.0", options.get("port", 8000)
@@ -178,6 +193,8 @@ def serve(argv: list[str]) -> int:
     failure = early_failure(behaviour, options, fails)
     if failure is not None:
         return die(log, failure, behaviour.exit_code)
+    log.vllm("model.py:733", "Resolved architecture: LlamaForCausalLM")
+    log.vllm("model.py:2152", f"Using max model len {state.max_len}")
     return Life(server, state, fails).run()
 
 
@@ -186,7 +203,7 @@ def main(argv: list[str]) -> int:
     if argv[:1] == ["engine-core"]:
         return engine_main(argv[1], argv[2])
     if argv[:1] == ["worker"]:
-        return worker_main()
+        return worker_main(argv[1])
     if argv[:1] in (["--version"], ["-v"]):
         sys.stdout.write(read_behaviour().version + "\n")
         return 0

@@ -136,9 +136,9 @@ def read_options(argv: list[str]) -> dict[str, Any]:
     return found
 
 
-def non_defaults(found: dict[str, Any]) -> dict[str, Any]:
-    """What vLLM prints as "non-default args": given values that differ from the default."""
+def non_defaults(found: dict[str, Any], version: tuple[int, ...]) -> dict[str, Any]:
+    """What vLLM prints as "non-default args": given values that differ from the default; keys are hidden from 0.29."""
     defaults = {**SWITCHES, **VALUES}
     kept = {name: value for name, value in found.items() if name == "model_tag" or value != defaults.get(name)}
-    secret = {"api_key", "hf_token"} & set(kept)
+    secret = {"api_key", "hf_token"} & set(kept) if version >= (0, 29) else set()
     return {**kept, **dict.fromkeys(secret, "***")}

@@ -8,14 +8,16 @@ import json
 import socket
 import threading
 import time
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from . import answers
+from . import answers, refusals
 from .behaviour import Behaviour
 from .logs import Log
 
 _HANG_SECONDS = 3600
+READING = frozenset({"/health", "/ping", "/version", "/load", "/v1/models", "/metrics"})
 
 
 class State:
@@ -33,6 +35,7 @@ class State:
         self.numbers = itertools.count(1)
         self.lock = threading.Lock()
         self.engine_dead = threading.Event()
+        self.asked_dead_engine = threading.Event()
         self.refused_once = False
 
 
@@ -70,25 +73,31 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
         """Print no line of http.server's own."""
 
-    def send_json(self, status: int, body: Any) -> None:
+    def send_json(self, status: int, body: Any, **headers: str) -> None:
         """Answer with a JSON body."""
-        self.send_text(status, json.dumps(body), "application/json")
+        self.send_text(status, json.dumps(body, separators=(",", ":")), "application/json", **headers)
 
-    def send_text(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
-        """Answer with a text, and write uvicorn's access line."""
+    def send_text(self, status: int, text: str, kind: str = "", **headers: str) -> None:
+        """Answer with a text, and write uvicorn's access line; vLLM's empty answers are of no kind."""
         data = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
+        for name, value in {"Content-Type": kind, **headers}.items():
+            if value:
+                self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(data)
+        if self.command != "HEAD":
+            self.wfile.write(data)
         self.access(status)
+
+    def version_string(self) -> str:
+        """The server that vLLM has."""
+        return "uvicorn"
 
     def access(self, status: int) -> None:
         """uvicorn's access line."""
         peer = f"{self.client_address[0]}:{self.client_address[1]}"
-        words = {200: "OK", 401: "Unauthorized", 404: "Not Found", 503: "Service Unavailable"}
-        self.state.log.plain(f'INFO:     {peer} - "{self.requestline}" {status} {words.get(status, "Error")}')
+        self.state.log.plain(f'INFO:     {peer} - "{self.requestline}" {status} {HTTPStatus(status).phrase}')
 
     def allowed(self) -> bool:
         """Whether the API key is right; only /v1 and its like ask for it."""
@@ -100,12 +109,33 @@ class Handler(BaseHTTPRequestHandler):
         self.send_json(401, {"error": "Unauthorized"})
         return False
 
+    def routed(self) -> str | None:
+        """The path, when it has this method and the key is right; else it is answered here as FastAPI answers."""
+        path = self.path.split("?")[0]
+        ways = {"GET": READING, "POST": self.working_paths()}
+        if not self.allowed():
+            return None
+        if path in ways.get(self.command, ()):
+            return path
+        others = [method for method, paths in ways.items() if path in paths]
+        if others:
+            self.send_json(405, {"detail": "Method Not Allowed"}, Allow=", ".join(others))
+        elif path.rstrip("/") in READING | ways["POST"]:
+            self.send_text(307, "", Location=f"http://{self.headers.get('Host', '')}{path.rstrip('/')}")
+        else:
+            self.send_json(404, {"detail": "Not Found"})
+        return None
+
+    def do_other(self) -> None:
+        """A method that no route has."""
+        self.routed()
+
+    do_HEAD = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_other
+
     def do_GET(self) -> None:
         """The routes that say how things are."""
         state, behaviour = self.state, self.state.behaviour
-        path = self.path.split("?")[0].rstrip("/")
-        if not self.allowed():
-            return
+        path = self.routed()
         if path in ("/health", "/ping"):
             self.send_text(503 if state.engine_dead.is_set() else behaviour.health, "")
         elif path == "/version":
@@ -118,46 +148,56 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/metrics":
             text = answers.metrics(state.names[0], state.counters, behaviour.kv_tokens, state.max_len)
             self.send_text(200, text, "text/plain; version=1.0.0; charset=utf-8")
-        else:
-            self.send_json(404, {"detail": "Not Found"})
 
     def do_POST(self) -> None:
         """The routes that work."""
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if not self.allowed() or self.misbehaves():
+        path = self.routed()
+        if path is None:
             return
-        path = self.path.split("?")[0].rstrip("/")
-        try:
-            body = json.loads(raw)
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            self.send_json(400, answers.error("body is not a JSON object", "BadRequestError", 400))
-        elif path not in self.working_paths():
-            self.send_json(404, {"detail": "Not Found"})
-        elif body.get("model") not in self.state.names:
-            self.send_json(404, answers.unknown_model(body.get("model")))
+        if path == "/ping":
+            self.do_ping()
+            return
+        state = self.state
+        if path.startswith("/v1/") and self.misbehaves():
+            return
+        body, refusal = refusals.read_body(raw)
+        refusal = refusal or refusals.judge(path, body, state.names, state.max_len)
+        if refusal is not None:
+            self.send_json(*refusal)
         elif path == "/v1/embeddings":
-            self.send_json(200, answers.embedding(body))
+            self.send_json(200, answers.embedding(body, state.names[0]))
+        elif path == "/tokenize":
+            self.send_json(200, answers.tokens(body, state.max_len))
+        elif path == "/detokenize":
+            self.send_json(200, {"prompt": " ".join(str(token) for token in body.get("tokens", []))})
         else:
             self.generate(body, chat=path == "/v1/chat/completions")
 
-    def working_paths(self) -> set[str]:
+    def do_ping(self) -> None:
+        """/ping answers POST as it answers GET."""
+        self.send_text(503 if self.state.engine_dead.is_set() else self.state.behaviour.health, "")
+
+    def working_paths(self) -> frozenset[str]:
         """The POST routes that this model has."""
+        always = {"/ping", "/tokenize", "/detokenize"}
         if self.state.pooling:
-            return {"/v1/embeddings"}
+            return frozenset(always | {"/v1/embeddings"})
         completions = set() if self.state.behaviour.no_completions else {"/v1/completions"}
-        return {"/v1/chat/completions"} | completions
+        return frozenset(always | {"/v1/chat/completions"} | completions)
 
     def misbehaves(self) -> bool:
         """Whether this request was used up by a fault."""
         state, fault = self.state, self.state.behaviour.post
         with state.lock:
             first, state.refused_once = not state.refused_once, True
-        if state.engine_dead.is_set() or fault == "fail":
-            self.send_json(500, answers.error("EngineCore encountered an issue.", "InternalServerError", 500))
+        if state.engine_dead.is_set():
+            self.send_json(500, refusals.dead_engine())
+            state.asked_dead_engine.set()  # vLLM then ends at once, and does not wait for its watchdog
+        elif fault == "fail":
+            self.send_json(500, refusals.dead_engine())
         elif fault == "unavailable" or (fault == "once503" and first):
-            self.send_json(503, answers.error("server is overloaded", "ServiceUnavailable", 503))
+            self.send_json(503, refusals.error("server is overloaded", "ServiceUnavailable", 503))
         elif fault == "hang":
             time.sleep(_HANG_SECONDS)
         elif fault == "drop":
@@ -172,49 +212,47 @@ class Handler(BaseHTTPRequestHandler):
     def generate(self, body: dict[str, Any], *, chat: bool) -> None:
         """Answer a completion or a chat, in one piece or streamed."""
         state, behaviour = self.state, self.state.behaviour
+        prompts = answers.prompts_of(body)
+        asked = answers.Asked(
+            number=next(state.numbers),
+            model=body.get("model") or state.names[0],
+            chat=chat,
+            prompts=prompts,
+            choices=len(prompts) * int(body.get("n") or 1),
+            fingerprint=f"vllm-{behaviour.version}-standin0",
+            finish=None if behaviour.post == "unfinished" else "length",
+            wants_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        )
         count = 0 if behaviour.post == "empty" else answers.token_count(body, chat)
-        prompt = answers.prompt_of(body)
-        words = answers.words_for(prompt, count, behaviour.post == "nonsense")
-        finish = None if behaviour.post == "unfinished" else "length"
+        words = answers.words_for(prompts[0], count, behaviour.post == "nonsense")
         with state.lock:
             state.counters.running += 1
-            state.counters.prompt_tokens += answers.usage(prompt, 0)["prompt_tokens"]
+            state.counters.prompt_tokens += sum(answers.tokens_in(prompt) for prompt in prompts)
         try:
             time.sleep(behaviour.first_token_seconds)
             if body.get("stream"):
-                self.stream(body, chat, words, finish, prompt)
+                self.stream(answers.chunks(asked, words))
             else:
                 time.sleep(behaviour.token_seconds * len(words))
-                whole = answers.frame(body, chat, next(state.numbers), False)
-                whole["choices"] = [answers.choice("".join(words), chat, False, finish)]
-                self.send_json(200, {**whole, "usage": answers.usage(prompt, len(words))})
+                self.send_json(200, answers.whole(asked, words))
         finally:
             with state.lock:
                 state.counters.running -= 1
                 state.counters.generation_tokens += len(words)
                 state.counters.finished += 1
 
-    def stream(self, body: dict[str, Any], chat: bool, words: list[str], finish: str | None, prompt: str) -> None:
+    def stream(self, events: list[dict[str, Any]]) -> None:
         """Answer in server-sent events."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        head = answers.frame(body, chat, next(self.state.numbers), True)
-        wants_usage = (body.get("stream_options") or {}).get("include_usage")
-        for index, word in enumerate(words):
+        for event in events:
             time.sleep(self.state.behaviour.token_seconds)
-            last = finish if index == len(words) - 1 else None
-            self.event({**head, "choices": [answers.choice(word, chat, True, last)]})
-        if wants_usage:
-            self.event({**head, "choices": [], "usage": answers.usage(prompt, len(words))})
+            self.chunk(f"data: {json.dumps(event, separators=(',', ':'))}\n\n")
         self.chunk("data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
         self.access(200)
-
-    def event(self, data: dict[str, Any]) -> None:
-        """One server-sent event."""
-        self.chunk(f"data: {json.dumps(data)}\n\n")
 
     def chunk(self, text: str) -> None:
         """One chunk of a body of unknown length."""

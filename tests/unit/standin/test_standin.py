@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -38,10 +40,10 @@ class Engine:
     def __init__(self, log: Path, port: int, words: tuple[str, ...], env: dict[str, str]) -> None:
         self.log, self.port = log, port
         fast = {"STANDIN_START_SECONDS": "0.3", "STANDIN_WARM_SECONDS": "0.1", "STANDIN_STOP_SECONDS": "0.1"}
-        argv = [str(VLLM), "serve", *(words or ("some/model",)), "--port", str(port), "--host=127.0.0.1"]
+        asked = [*(words or ("some/model",)), "--port", str(port), "--host=127.0.0.1"]
         with log.open("wb") as stream:
             self.process = subprocess.Popen(
-                argv,
+                [sys.executable, str(VLLM), "serve", *asked],
                 env={"PATH": os.environ["PATH"], "STANDIN_DEATH_SECONDS": "0.2", **fast, **env},
                 stdout=stream,
                 stderr=subprocess.STDOUT,
@@ -93,7 +95,9 @@ SERVED = ("some/model", "--served-model-name", "chat")
 
 
 def children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    """The children that have a title of vLLM's."""
+    found = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    return [pid for pid in found if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"VLLM::")]
 
 
 def test_it_says_what_it_is_and_serves(engine: Any) -> None:
@@ -160,6 +164,61 @@ def test_a_wrong_option_ends_with_2(engine: Any, words: tuple[str, ...], says: s
     assert says in one.said()
 
 
+def ask(one: Engine, path: str, body: bytes | None = None, method: str = "POST") -> tuple[int, dict[str, Any]]:
+    """The status and the body of an answer."""
+    with socket.create_connection(("127.0.0.1", one.port), timeout=10) as connection:
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body or b'')}\r\n\r\n"
+        connection.sendall(head.encode() + (body or b""))
+        said = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
+    head, _, text = said.partition("\r\n\r\n")
+    return int(head.split()[1]), json.loads(text or "{}")
+
+
+# What vLLM 0.32.0 answered: the request, the status, and the type, the parameter and the code of the error.
+REFUSALS = (
+    (b"", 400, ("Bad Request", "body", 400)),
+    (b"[1]", 400, ("Bad Request", "body", 400)),
+    (b"{", 400, ("Bad Request", "body.1", 400)),
+    (b"{}", 400, ("BadRequestError", "prompt", 400)),
+    (b'{"model": "x", "prompt": "a"}', 404, ("NotFoundError", "model", 404)),
+    (b'{"model": "chat", "prompt": "a", "max_tokens": "x"}', 400, ("Bad Request", "body.max_tokens", 400)),
+    (b'{"model": "chat", "prompt": "a", "max_tokens": 99999}', 400, ("BadRequestError", "max_tokens", 400)),
+    (b'{"model": "chat", "prompt": "a", "temperature": -1}', 400, ("BadRequestError", "temperature", 400)),
+)
+
+
+def test_it_refuses_as_vllm_refuses(engine: Any) -> None:
+    one = engine(*SERVED).wait_for(READY)
+    for body, status, about in REFUSALS:
+        answer = ask(one, "/v1/completions", body)
+        error = answer[1]["error"]
+        assert (answer[0], (error["type"], error["param"], error["code"])) == (status, about), body
+    assert ask(one, "/v1/completions", method="GET") == (405, {"detail": "Method Not Allowed"})
+    assert ask(one, "/v1/models/chat", method="GET") == (404, {"detail": "Not Found"})
+    assert ask(one, "/health/", method="GET") == (307, {})
+    assert ask(one, "/tokenize", b'{"prompt": "a b"}')[1].keys() == {"count", "max_model_len", "tokens", "token_strs"}
+
+
+def test_the_cpu_build_has_a_worker_and_an_eager_start_compiles_nothing(engine: Any) -> None:
+    one = engine(*SERVED, "--enforce-eager", STANDIN_DEVICE="cpu").wait_for(READY)
+    (core,) = children(one.process.pid)
+    (worker,) = children(core)
+    assert Path(f"/proc/{worker}/cmdline").read_bytes().rstrip(b"\0") == b"VLLM::Worker"
+    assert "(Worker pid=" in one.said() and "torch.compile" not in one.said()
+    os.kill(worker, signal.SIGKILL)
+    assert one.ended() == 0
+    assert "Worker proc VllmWorker-0 died unexpectedly" in (one.report().first_error_line or "")
+
+
+def test_a_request_to_a_dead_engine_ends_the_server_at_once(engine: Any) -> None:
+    one = engine(*SERVED, STANDIN_DEATH_SECONDS="60").wait_for(READY)
+    os.kill(children(one.process.pid)[0], signal.SIGKILL)
+    one.wait_for("EngineDeadError")
+    assert ask(one, "/health", method="GET")[0] == 503
+    assert ask(one, "/v1/completions", b"{}")[0] == 500
+    assert one.ended() == 0
+
+
 def test_sigterm_is_lost_while_it_loads_and_ends_it_when_ready(engine: Any) -> None:
     one = engine(*SERVED, STANDIN_START_SECONDS="1.2").wait_for("Starting to load model")
     one.process.send_signal(signal.SIGTERM)
@@ -178,7 +237,7 @@ def test_the_port_is_closed_during_the_load(engine: Any) -> None:
 
 def test_a_taken_port_ends_it_with_the_real_words(engine: Any) -> None:
     first = engine(*SERVED).wait_for(READY)
-    argv = [VLLM, "serve", "m", "--port", str(first.port), "--host", "127.0.0.1"]
+    argv = [sys.executable, VLLM, "serve", "m", "--port", str(first.port), "--host", "127.0.0.1"]
     second = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=15)
     assert second.returncode == 1
     assert "OSError: [Errno 98] Address already in use" in second.stderr
@@ -198,7 +257,8 @@ def test_the_engine_process_that_is_killed_ends_the_server(engine: Any) -> None:
     assert loading.ended() == 1
     ready = engine(*SERVED).wait_for(READY)
     (pid,) = children(ready.process.pid)
-    assert Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"VLLM::EngineCore\0")
+    assert Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0") == b"VLLM::EngineCore"
+    assert Path(f"/proc/{pid}/comm").read_text(encoding="utf-8") == "VLLM::EngineCor\n"
     os.kill(pid, signal.SIGKILL)
     assert ready.ended() == 0
 
@@ -250,6 +310,24 @@ def test_a_second_start_finds_its_compile_cache(engine: Any, tmp_path: Path) -> 
     assert "Directly load the compiled graph(s) from the cache" in warm.said()
     took = [one.report().engine_init_seconds[0][0] for one in (cold, warm)]
     assert took[1] < 0.6 * took[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "leaks"), [("0.11.2", False), ("0.12.0", True), ("0.28.0", True), ("0.29.0", False)]
+)
+def test_a_key_gets_into_the_compile_cache_of_the_releases_that_put_it_there(
+    engine: Any, tmp_path: Path, version: str, leaks: bool
+) -> None:
+    debug = {"STANDIN_VERSION": version, "VLLM_API_KEY": "planted-key", "VLLM_LOGGING_LEVEL": "DEBUG"}
+    one = engine(*SERVED, VLLM_CACHE_ROOT=str(tmp_path / "cache"), **debug).wait_for(READY)
+    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and "planted-key" in path.read_text()]
+    assert [path.name for path in kept] == (["cache_key_factors.json"] if leaks else [])
+    assert ("planted-key" in one.said()) is leaks
+
+
+def test_it_prints_what_it_is_told_to_print(engine: Any) -> None:
+    said = engine(*SERVED, STANDIN_PRINTS="LAB_ODD", LAB_ODD="a 'b' ä").wait_for(READY).said()
+    assert all(text in said for text in ("LAB_ODD=a 'b' ä", "a 'b' \\u00e4", "a%20%27b%27%20%C3%A4", "YSAnYicgw6Q="))
 
 
 def test_so_many_starts_fail_and_then_one_works(engine: Any, tmp_path: Path) -> None:

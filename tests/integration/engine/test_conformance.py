@@ -1,0 +1,280 @@
+"""The stand-in engine against the real one, 0.31.0 and 0.32.0: the same script, and the stand-in is never nicer.
+
+Shapes are compared, not figures. For times each ending has the least that the real engine took when nothing else ran:
+the real engine may be slower here, and the stand-in may not be quicker than that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.metrics.summary import summarize_metrics
+from tests.integration.conformance import LABEL, REAL, SCENARIOS, STANDIN, VERSIONS, Engine
+from tests.integration.lab_host import LabHost
+from tests.oracle.legal import assert_legal
+
+HOST = "gpu2"
+LIMIT = 1500.0  # for all that a test may have to wait for, on a busy machine
+
+# The moments of a start in their order. The port is taken long before anybody listens on it.
+ORDER = (
+    "server",
+    "bound",
+    "engine process",
+    "engine title",
+    "worker title",
+    "listening",
+    "healthy",
+    "listed",
+)
+KV_ERROR = "ValueError: To serve at least one request with the model's max seq len (512), "
+
+
+@dataclass(frozen=True)
+class End:
+    """How a life has to end: the exit code, and the least and the most seconds until then, on a machine with time."""
+
+    exit_code: int
+    least: float
+    most: float
+
+
+ENDS = {
+    "served": End(0, 0.3, 3.0),
+    "engine_killed": End(0, 0.3, 7.0),
+    "worker_killed": End(0, 0.3, 7.0),
+    "server_killed": End(137, 0.0, 3.0),
+    "engine_killed_while_loading": End(1, 1.0, 7.0),
+    "server_killed_while_loading": End(137, 0.0, 3.0),
+    "engine_fails": End(1, 1.0, 15.0),
+}
+BUSY = 8.0  # how many times longer it may take the real engine while other things run
+
+
+@dataclass
+class Lanes:
+    """What was begun, by engine, version and scenario."""
+
+    lives: dict[tuple[str, str, str], Future]
+    seconds: dict[tuple[str, str, str], float]
+
+    def life(self, kind, version, scenario):
+        """Wait for a life, within a limit; its failure is the failure of the test that asks for it."""
+        return self.lives[kind, version, scenario].result(LIMIT)
+
+    def pair(self, version, scenario):
+        """Give the real life and the stand-in's."""
+        return self.life(REAL, version, scenario), self.life(STANDIN, version, scenario)
+
+
+def text_of_error(line):
+    """Take the error itself out of a log line."""
+    return re.sub(r"^.*?\] ", "", line or "", count=1)
+
+
+def begin(lanes, host, version, place, workers):
+    """Queue the scenarios of a version: the real engine's first, whose error the stand-in is told."""
+
+    def live(kind, scenario, port):
+        began = time.monotonic()
+        engine = Engine.fetch(host, kind, version)
+        told = {}
+        if kind == STANDIN and scenario == "engine_fails":
+            told = {"error": text_of_error(lanes.life(REAL, version, scenario).report.first_error_line)}
+        life = SCENARIOS[scenario](engine, port, **told)
+        lanes.seconds[kind, version, scenario] = time.monotonic() - began
+        return life
+
+    for number, scenario in enumerate(SCENARIOS):
+        for step, kind in enumerate((REAL, STANDIN)):
+            port = 8200 + 100 * place + 2 * number + step
+            lanes.lives[kind, version, scenario] = workers.submit(live, kind, scenario, port)
+
+
+@pytest.fixture(scope="module")
+def lanes():
+    """Run one lane a version, side by side; at the end nothing of it is left on the host, whatever happened."""
+    host = LabHost(HOST)
+    host.reset()
+    settings = json.loads(host.run("cat /etc/docker/daemon.json"))
+    mirror = {**settings, "registry-mirrors": ["http://10.212.0.2:5000"]}
+    host.run(f"cat > /etc/docker/daemon.json <<'E'\n{json.dumps(mirror)}\nE\nsystemctl reload docker")
+    began, pools = time.monotonic(), [ThreadPoolExecutor(1) for _ in VERSIONS]
+    made = Lanes({}, {})
+    try:
+        for place, (version, workers) in enumerate(zip(VERSIONS, pools, strict=True)):
+            begin(made, host, version, place, workers)
+        yield made
+    finally:
+        for workers in pools:
+            workers.shutdown(wait=False, cancel_futures=True)
+        remove = f"docker ps --all --quiet --filter label={LABEL} | xargs --no-run-if-empty docker rm --force"
+        host.run(remove, check=False)
+        for workers in pools:
+            workers.shutdown()
+        host.run(f"{remove}; rm -rf /tmp/conformance-*", check=False)
+        host.reset()
+        print(f"\nconformance of {' and '.join(VERSIONS)} took {time.monotonic() - began:.0f} s in all")
+    assert_legal(host.infra)
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request):
+    """Give each version."""
+    return request.param
+
+
+def test_a_start_goes_through_the_same_moments(lanes, version):
+    for life in lanes.pair(version, "served"):
+        assert set(life.moments) == set(ORDER)
+        seconds = [life.moments[moment] for moment in ORDER]
+        assert seconds == sorted(seconds), life.moments
+        assert life.moments["listening"] - life.moments["bound"] > 0.5, life.moments
+        assert life.health == ("refused", 200)
+
+
+def shown(life):
+    """Give the processes as `ps` shows them, each below its parent; numbers are not compared."""
+    names = [each["comm"] for each in life.processes]
+    return sorted(
+        (
+            "" if each["parent"] is None else names[each["parent"]],
+            each["comm"],
+            re.sub(r"\d+", "#", each["command"]),
+        )
+        for each in life.processes
+    )
+
+
+def test_processes_have_the_same_names_titles_and_parents(lanes, version):
+    real, standin = lanes.pair(version, "served")
+    assert ("vllm", "VLLM::EngineCor", "VLLM::EngineCore") in shown(real)
+    assert ("VLLM::EngineCor", "VLLM::Worker", "VLLM::Worker") in shown(real)
+    assert shown(standin) == shown(real)
+
+
+def comparable(answer):
+    """Give what has to be the same in an answer; of an error also its kind, what it is about and its code."""
+    error = json.loads(answer.text).get("error") if answer.status >= 400 and answer.text else None
+    about = {key: error[key] for key in ("type", "param", "code")} if isinstance(error, dict) else error
+    return {"status": answer.status, "kind": answer.kind, "allow": answer.allow, "shape": answer.shape, "error": about}
+
+
+def test_every_route_answers_in_the_same_shape(lanes, version):
+    real, standin = lanes.pair(version, "served")
+    assert real.answers["completion"].status == real.answers["chat"].status == 200
+    assert real.answers["models without a key"].status == 401
+    expected = {label: comparable(answer) for label, answer in real.answers.items()}
+    observed = {label: comparable(answer) for label, answer in standin.answers.items()}
+    wrong = {label: (expected[label], observed[label]) for label in expected if expected[label] != observed[label]}
+    assert not wrong, json.dumps(wrong, indent=1)
+
+
+def test_every_answer_says_the_version_and_the_name(lanes, version):
+    for life in lanes.pair(version, "served"):
+        assert json.loads(life.answers["version"].text) == {"version": version[1:]}
+        assert [card["id"] for card in json.loads(life.answers["models"].text)["data"]] == ["chat"]
+        assert json.loads(life.answers["completion"].text)["choices"][0]["finish_reason"] == "length"
+
+
+def families(text):
+    """Give the families of an exposition with their types."""
+    return dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
+
+
+def test_metrics_are_a_part_of_the_real_ones(lanes, version):
+    real, standin = (life.answers["metrics"].text for life in lanes.pair(version, "served"))
+    assert families(standin).items() <= families(real).items()
+    read = [summarize_metrics(text.splitlines()).to_dict() for text in (real, standin)]
+    told = [{name: type(value) for name, value in each.items()} for each in read]
+    assert told[0] == told[1]
+    assert read[0]["state"] == read[1]["state"] == "idle"
+
+
+def test_logs_tell_the_same_facts(lanes, version):
+    real, standin = (life.report for life in lanes.pair(version, "served"))
+    told = [
+        {name: bool(value) for name, value in report.to_dict().items() if name != "first_error_line"}
+        for report in (real, standin)
+    ]
+    assert told[0]["kv_cache_tokens_usable"] and told[0]["startup_complete"]
+    assert told[1] == told[0]
+    assert real.non_default_args.keys() == standin.non_default_args.keys()
+    assert real.vllm_version.partition("+")[0] == standin.vllm_version == version[1:]
+
+
+def test_logs_go_through_the_same_stages(lanes, version):
+    real, standin = lanes.pair(version, "served")
+    assert real.stages[0] == "started" and real.stages[-1] == "ready" and len(real.stages) > 8
+    assert standin.stages == real.stages
+
+
+def speakers(life):
+    """Give the process that opens each stage, as the log names it; lines that are not vLLM's name none."""
+    found = {}
+    for line, stage in life.staged:
+        name = re.match(r"\((\w+)(?:_DP\d+)? pid=\d+\) ", line)
+        found.setdefault(stage, name.group(1) if name else None)
+    return found
+
+
+def test_the_same_process_tells_each_stage(lanes, version):
+    real, standin = lanes.pair(version, "served")
+    assert speakers(real)["ready"] is None and speakers(real)["weights loaded"] == "Worker"
+    assert speakers(standin) == speakers(real)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_it_ends_the_same_and_no_sooner(lanes, version, scenario):
+    real, standin = (life.ending for life in lanes.pair(version, scenario))
+    end = ENDS[scenario]
+    print(f"vLLM {version}, {scenario}: real {real.seconds:.1f} s, stand-in {standin.seconds:.1f} s")
+    assert (real.exit_code, real.oom) == (standin.exit_code, standin.oom) == (end.exit_code, False)
+    assert end.least <= real.seconds <= end.most * BUSY
+    assert end.least <= standin.seconds <= end.most
+
+
+def test_a_load_goes_on_past_a_sigterm(lanes, version):
+    """The signal came when the engine process had its title; the start went on to the end of it."""
+    for life in lanes.pair(version, "engine_killed"):
+        assert set(life.moments) == set(ORDER)
+        assert life.report.startup_complete
+
+
+def test_a_server_without_its_engine_says_so_until_it_ends(lanes, version):
+    for life in lanes.pair(version, "engine_killed"):
+        assert [status for status in life.ending.health if status not in (200, "refused")] == [503]
+
+
+def test_a_request_to_a_dead_engine_is_an_error_and_ends_the_server(lanes, version):
+    for life in lanes.pair(version, "worker_killed"):
+        assert [status for status in life.ending.posted if isinstance(status, int)] == [500]
+
+
+def test_the_first_error_is_the_cause(lanes, version):
+    real, standin = (life.report.first_error_line for life in lanes.pair(version, "engine_fails"))
+    assert KV_ERROR in real
+    assert text_of_error(standin) == text_of_error(real)
+    for life in lanes.pair(version, "engine_fails"):
+        assert "See root cause above" in life.log
+        assert life.stages[-1] == "sizing the KV cache"
+
+
+def test_the_first_error_of_a_worker_that_died_names_it(lanes, version):
+    for life in lanes.pair(version, "worker_killed"):
+        assert "Worker proc VllmWorker-0 died unexpectedly" in life.report.first_error_line
+
+
+def test_times_are_told(lanes):
+    """Not a judgement: what the README's table was written from."""
+    for (kind, version, scenario), future in lanes.lives.items():
+        ending = future.result(LIMIT).ending
+        took = lanes.seconds[kind, version, scenario]
+        print(f"{kind} {version} {scenario}: {took:.0f} s, ended with {ending.exit_code} after {ending.seconds:.2f} s")
+        assert took > 0
