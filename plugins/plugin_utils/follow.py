@@ -59,7 +59,11 @@ def follow(
             return run_module(arguments)
 
     shown: set[str] = set()
-    result = run_module({})
+    try:
+        result = run_module({})
+    except AnsibleConnectionFailure as error:
+        message = f"{error}. What had begun on the host goes on there. Next: run the same again"
+        raise AnsibleConnectionFailure(message) from None
     _show(action, result, shown)
     while not result.get("failed") and result.get("finished") is False:
         result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep)
