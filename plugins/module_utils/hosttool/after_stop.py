@@ -54,6 +54,20 @@ def finish(
     return not error
 
 
+def finish_forgotten(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> None:
+    """End the newest start that nobody ended: who kills all processes of a unit kills this verb too."""
+    seq = starts.latest(paths)
+    known = starts.read(paths, seq) if seq is not None else {}
+    if "ending" not in known and known.get("gpus") is not None:  # older tools named no endings
+        killed = {"EXIT_CODE": "killed", "EXIT_STATUS": "KILL"}
+        finish(
+            paths,
+            environ={"INVOCATION_ID": str(known.get("invocation_id") or ""), **killed},
+            runner=runner,
+            clock=clock,
+        )
+
+
 def _start(paths: Paths, environ: Mapping[str, str]) -> int | None:
     """The start that ends: the one of this invocation; by hand, the newest one that has no ending yet."""
     if environ.get("INVOCATION_ID"):

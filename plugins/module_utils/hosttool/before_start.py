@@ -22,6 +22,7 @@ from ..release.gate import NOT_BEGUN
 from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import ReleaseRecord
 from . import engine
+from .after_stop import finish_forgotten
 from .errors import ToolError
 from .lost_starts import note_lost
 from .scene import DOCKER_UNIT
@@ -45,6 +46,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
     record = current_record(paths)
     make_folder(paths.volatile)
     note_lost(paths, clock)
+    finish_forgotten(paths, runner=runner, clock=clock)
     seq = starts.begin(
         paths,
         {

@@ -55,6 +55,19 @@ def test_what_a_power_cut_left_is_kept_as_evidence_and_removed(paths, docker, in
     assert (paths.start(1) / "log").read_text().count("[secret HF_TOKEN]") == 2
 
 
+def test_a_start_whose_after_stop_was_killed_is_ended_by_the_next(paths, docker, invocation):
+    """`systemctl kill` kills all processes of a unit; its container goes on."""
+    invocation("i1")
+    prepare(paths)
+    docker.make("c1", LOG)
+    starts.update(paths, 1, {"container_id": "c1", "ready": True, "ready_seconds": 0.1})
+    invocation("i2")
+    assert prepare(paths) == 2
+    state = starts.read(paths, 1)
+    assert (state["ending"], state["fault"], bool(state["ended_at"])) == ("client_killed", True, True)
+    assert docker.left == [] and "ending" not in starts.read(paths, 2)
+
+
 def test_an_orphan_that_runs_is_ended_first(paths, docker, invocation):
     docker.make("c9")
     invocation("i1")
