@@ -79,11 +79,14 @@ class Committed:
 
     def loading_after(self, before: int, seconds: float = 60) -> int:
         """Wait until a start after ``before`` loads its model, and give its number."""
-        stage = "loading weights"
+        early = ("waiting for", "reading arguments", "starting the engine")
         look = f"systemctl show {self.unit} --property StatusText --value"
 
         def loading() -> bool:
-            return self.newest() > before and stage in self.host.run(look, check=False)
+            if self.newest() <= before:
+                return False
+            stage = self.host.run(look, check=False)
+            return "s at most" in stage and not stage.startswith(early)
 
         wait_until(f"a start after {before} loads", loading, seconds)
         return self.newest()

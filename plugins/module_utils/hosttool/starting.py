@@ -20,7 +20,7 @@ from .steps import Context, Outcome, StepFailed
 # The gate ends by itself at its deadline; this is what systemd needs around it, for a hung Docker at the worst. Before
 # that the start may wait for others that could get its GPU.
 _MARGIN = LONGEST_WAIT + 1200.0
-_VERDICT_WAIT, _LOOK = 10.0, 0.2
+_VERDICT_WAIT, _LOOK = 60.0, 0.2
 
 
 def start(context: Context) -> Outcome:
@@ -56,11 +56,12 @@ def _reason(context: Context, before: int | None, result: Result, unit: UnitStat
 
 
 def _known(context: Context, seq: int) -> dict[str, Any]:
-    """A start whose gate may still be writing its verdict: a cancelled job ends before what it cancels."""
+    """A start whose ending is still being noted: a cancelled job ends before what it cancels, and a gate that is killed
+    with its start says nothing."""
     until = context.clock.monotonic() + _VERDICT_WAIT
     while True:
         known = starts.read(context.paths, seq)
-        if known.get("reason") or known.get("ended_at") or context.clock.monotonic() >= until:
+        if known.get("reason") or known.get("ending") or context.clock.monotonic() >= until:
             return known
         context.clock.sleep(_LOOK)
 

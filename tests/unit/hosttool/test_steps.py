@@ -181,6 +181,44 @@ def test_a_start_that_a_killed_driver_began_says_why_too(context, paths, host):
         start(context())
 
 
+def test_a_start_whose_ending_is_still_being_noted_is_waited_for(context, paths, host):
+    """systemd cancels the job, kills the gate, and only then does after-stop name the ending."""
+    made = context()
+
+    def stopped_by_somebody():
+        starts.begin(paths, {"invocation_id": "i1"})
+        starts.update(paths, 1, {"ended_at": "t"})
+        return Result((), 1, "", "Job for vllm-chat.service canceled.")
+
+    def named_later(seconds):
+        FastClock.sleep(made.clock, seconds)
+        if made.clock.passed > 5:
+            reason = "the start was cut off: somebody stopped or restarted vllm-chat.service"
+            starts.update(paths, 1, {"verdict": "cut_off", "reason": reason, "ending": "stopped"})
+
+    made.clock.sleep = named_later
+    host.on_start = stopped_by_somebody
+    with pytest.raises(StepFailed, match="somebody stopped or restarted") as caught:
+        start(made)
+    assert caught.value.data == {"seq": 1, "verdict": "cut_off"}
+
+
+def test_a_docker_that_is_away_for_a_moment_is_waited_for(context, docker, host):
+    made = context()
+    (docker.folder / "down").touch()
+    docker.make("c1")
+
+    def back_later(seconds):
+        FastClock.sleep(made.clock, seconds)
+        if made.clock.passed > 20:
+            (docker.folder / "down").unlink(missing_ok=True)
+
+    made.clock.sleep = back_later
+    host.active = "failed"
+    roll_back(made)
+    assert docker.left == []
+
+
 def test_a_start_that_systemd_did_not_begin(context, host):
     with pytest.raises(StepFailed, match="one of its conditions does not hold"):
         start(context())
