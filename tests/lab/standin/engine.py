@@ -26,6 +26,10 @@ from .logs import Log, init_line, kv_lines, release
 
 LAUNCHER = Path(__file__).resolve().parent / "vllm"
 _SHARES = {"engine": 0.1, "load": 0.35, "profile": 0.3, "kv_cache": 0.05, "graphs": 0.1, "serve": 0.1}
+_LOST = (
+    "Exception: WorkerProc initialization failed due to an exception in a background process."
+    " See stack trace for root cause."
+)
 _SHUTDOWN = 1.0  # an engine process that failed takes so long to end its executor
 _PR_SET_NAME = 15
 _ARG_START = 45  # place of arg_start in /proc/self/stat behind the name; arg_end follows it
@@ -131,11 +135,16 @@ class Engine:
             while any(not _titled(child) for child in self.workers) and time.monotonic() < end:
                 time.sleep(0.01)
 
+    def gone(self) -> list[int]:
+        """The ranks of workers that ended."""
+        return [rank for rank, child in enumerate(self.workers) if child.poll() is not None]
+
     def lost_worker(self) -> bool:
         """Whether a worker is gone; the log says so."""
-        gone = [rank for rank, child in enumerate(self.workers) if child.poll() is not None]
+        gone = self.gone()
         if gone:
-            text = f"Worker proc VllmWorker-{gone[0]} died unexpectedly (exit code: None), shutting down executor."
+            status = self.workers[gone[0]].poll()
+            text = f"Worker proc VllmWorker-{gone[0]} died unexpectedly (exit code: {status}), shutting down executor."
             self.log.vllm("multiproc_executor.py:314", text, "ERROR")
         return bool(gone)
 
@@ -145,7 +154,7 @@ class Engine:
         slow = self.behaviour.slow_stage
         for stage in STAGES[2:]:
             if self.fails and stage == self.behaviour.exit_at:
-                self.fail()
+                self.fail(self.behaviour.error or "RuntimeError: stand-in engine was told to fail")
             getattr(self, stage)(self.seconds(stage, total, slow))
 
     def seconds(self, stage: str, total: float, slow: str) -> float:
@@ -165,13 +174,12 @@ class Engine:
                 self.log.bar(min(step, 400), 400, step)
             elif speaks:
                 self.log.vllm("backends.py:393", f"Compiling a graph for compile range ({step}, {step}) takes 1.00 s")
-            if self.lost_worker():
-                sys.exit(1)
+            if self.gone():
+                self.fail(_LOST)
             time.sleep(1.0 if hangs else max(0.0, min(1.0, end - time.monotonic())))
 
-    def fail(self) -> None:
+    def fail(self, error: str) -> None:
         """Die the way an engine process dies: the error here, its consequence in the server process."""
-        error = self.behaviour.error or "RuntimeError: stand-in engine was told to fail"
         self.log.vllm("core.py:1221", "EngineCore failed to start.", "ERROR")
         where = '  File "vllm/v1/engine/core.py", line 1185, in run_engine_core'
         trace = f"Traceback (most recent call last):\n{where}\n{error}"
@@ -205,14 +213,22 @@ class Engine:
             logs[0].vllm("gpu_model_runner.py:5150", text)
 
     def profile(self, seconds: float) -> None:
-        """Compile, or find that it was compiled, unless this start is eager."""
+        """Find out how much memory is left; before that compile, unless this start is eager."""
         if self.cache is not None and not self.eager:
             self.cache.parent.mkdir(parents=True, exist_ok=True)
             keep_factors(self.log, self.cache.parent)
             self.log.vllm("backends.py:1089", f"Using cache directory: {self.cache.parent} for vLLM's torch.compile")
         self.wait("profile", seconds)
-        if self.eager:
-            return
+        if not self.eager:
+            self.compiled(seconds)
+        if self.behaviour.device == "gpu":
+            self.log.vllm("gpu_worker.py:759", f"Available KV cache memory: {self.behaviour.kv_gib:g} GiB")
+        else:
+            text = f"Explicitly set ({self.behaviour.kv_gib:g}/64.0) GiB for KV cache on node 0."
+            self.worker_logs[0].vllm("cpu_worker.py:260", text)
+
+    def compiled(self, seconds: float) -> None:
+        """Say that compiling is over, and leave what makes the next start warm."""
         if self.warm:
             self.log.vllm("backends.py:345", "Directly load the compiled graph(s) from the cache")
         verb = "takes" if self.log.version < (0, 18) else "took"
@@ -223,11 +239,6 @@ class Engine:
     def kv_cache(self, seconds: float) -> None:
         """Say what fits."""
         self.wait("kv_cache", seconds)
-        if self.behaviour.device == "gpu":
-            self.log.vllm("gpu_worker.py:759", f"Available KV cache memory: {self.behaviour.kv_gib:g} GiB")
-        else:
-            text = f"Explicitly set ({self.behaviour.kv_gib:g}/64.0) GiB for KV cache on node 0."
-            self.worker_logs[0].vllm("cpu_worker.py:260", text)
         kv_lines(self.log, self.behaviour.device, self.behaviour.kv_tokens, self.max_len)
 
     def graphs(self, seconds: float) -> None:
@@ -248,17 +259,17 @@ def worker_titles(ranks: int) -> list[str]:
 
 
 def engine_main(told_text: str, ready_fd: str) -> int:
-    """The engine process: load, report ready on a pipe, and live until the server's end of stdin closes."""
+    """The engine process: load, report on a pipe who is needed, and live until the server's end of stdin closes."""
     set_title("VLLM::EngineCore")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as measured: a loading engine does not end at SIGTERM
     engine = Engine(json.loads(told_text), read_behaviour())
     engine.run()
-    os.write(int(ready_fd), b"ready\n")
+    os.write(int(ready_fd), json.dumps([os.getpid(), *(child.pid for child in engine.workers)]).encode() + b"\n")
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     while not engine.lost_worker():
         # The pipe of the server ends with the server, however that ends.
-        if _ended(sys.stdin.fileno(), 0.2):
+        if _ended(sys.stdin.fileno(), 0.1):
             return 0
     text = "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled"
     engine.log.vllm("core.py:1512", text, "ERROR")

@@ -95,9 +95,12 @@ class Life:
         }
         engine = start_process("VLLM::EngineCore", "engine-core", json.dumps(told), str(writer), keep=(writer,))
         os.close(writer)
-        if os.read(reader, 6) != b"ready\n":
+        with os.fdopen(reader, encoding="ascii") as told_back:
+            needed = told_back.readline()
+        if not needed:
             engine.wait()
             return self.engine_never_came()
+        self.state.needed = json.loads(needed)
         try:
             self.open()
         except OSError as error:  # somebody else was quicker to listen on the port
@@ -147,15 +150,23 @@ class Life:
         trace = f"AsyncLLM output_handler failed.\nTraceback (most recent call last):\n{text}"
         log.vllm("async_llm.py:906", trace, "ERROR")
         self.state.engine_dead.set()
-        self.state.asked_dead_engine.wait(death_seconds(self.behaviour, ready=True))
-        self.server.server_close()
+        end = time.monotonic() + death_seconds(self.behaviour, ready=True)
+        while time.monotonic() < end and not (self.state.asked_dead_engine.wait(0.1) or self.stop.is_set()):
+            pass
+        self.close()
         time.sleep(self.behaviour.stop_seconds)
         log.plain("INFO:     Shutting down\nINFO:     Waiting for application shutdown.")
         log.plain("INFO:     Application shutdown complete.\nINFO:     Finished server process [1]")
         return 0
 
+    def close(self) -> None:
+        """Take no more connections; those that there are go on."""
+        self.server.shutdown()
+        self.server.server_close()
+
     def orderly_stop(self, engine: Any) -> int:
         """End as told by SIGTERM: wait for running requests if --shutdown-timeout says so, then leave."""
+        self.close()
         log, patience = self.state.log, float(self.state.options.get("shutdown_timeout", 0))
         log.vllm("core_client.py:770", f"[shutdown] MPClient: start timeout={patience:g}s")
         end = time.monotonic() + patience

@@ -10,6 +10,7 @@ import threading
 import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from . import answers, refusals
@@ -17,6 +18,7 @@ from .behaviour import Behaviour
 from .logs import Log
 
 _HANG_SECONDS = 3600
+_DISCOVERED_SECONDS = 10
 READING = frozenset({"/health", "/ping", "/version", "/load", "/v1/models", "/metrics"})
 
 
@@ -37,6 +39,19 @@ class State:
         self.engine_dead = threading.Event()
         self.asked_dead_engine = threading.Event()
         self.refused_once = False
+        self.needed: list[int] = []  # processes without which nothing is generated
+
+    def wait_if_broken(self) -> None:
+        """Hold a request that comes between the death of a process and its discovery: it cannot be answered."""
+        if any(not _lives(pid) for pid in self.needed):
+            self.engine_dead.wait(_DISCOVERED_SECONDS)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 class Server(ThreadingHTTPServer):
@@ -189,6 +204,7 @@ class Handler(BaseHTTPRequestHandler):
     def misbehaves(self) -> bool:
         """Whether this request was used up by a fault."""
         state, fault = self.state, self.state.behaviour.post
+        state.wait_if_broken()
         with state.lock:
             first, state.refused_once = not state.refused_once, True
         if state.engine_dead.is_set():

@@ -210,6 +210,14 @@ def test_the_cpu_build_has_a_worker_and_an_eager_start_compiles_nothing(engine: 
     assert "Worker proc VllmWorker-0 died unexpectedly" in (one.report().first_error_line or "")
 
 
+def test_a_worker_that_dies_while_it_loads_fails_the_start(engine: Any) -> None:
+    env = {"STANDIN_DEVICE": "cpu", "STANDIN_NEVER_READY": "1"}
+    one = engine(*SERVED, **env).wait_for("Starting to load model")
+    os.kill(children(children(one.process.pid)[0])[0], signal.SIGKILL)
+    assert one.ended() == 1
+    assert "WorkerProc initialization failed" in (one.report().first_error_line or "")
+
+
 def test_a_request_to_a_dead_engine_ends_the_server_at_once(engine: Any) -> None:
     one = engine(*SERVED, STANDIN_DEATH_SECONDS="60").wait_for(READY)
     os.kill(children(one.process.pid)[0], signal.SIGKILL)
