@@ -124,6 +124,11 @@ PLANTS = {
         f"rm {STATE}/starts/1/.log.77.new",
         [f"host: left-over file {STATE}/starts/1/.log.77.new"],
     ),
+    "the login of a pull": (
+        "mkdir -p /run/gpuhosts-vllm-jobs/pull-1/secret && touch /run/gpuhosts-vllm-jobs/pull-1/secret/config.json",
+        "rm -rf /run/gpuhosts-vllm-jobs/pull-1",
+        ["host: left-over file /run/gpuhosts-vllm-jobs/pull-1/secret/config.json"],
+    ),
     "a file that everybody may write to": (
         f"chmod o+w {STATE}/journal.jsonl",
         f"chmod o-w {STATE}/journal.jsonl",

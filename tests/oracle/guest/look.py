@@ -203,6 +203,14 @@ def tree():
     yield from Path("/etc/docker").glob(".*")
 
 
+def logins_left(known):
+    """Logins of pulls that have ended."""
+    alive = {
+        name[len("gpuhosts-vllm-job-") : -len(".service")] for name, unit in known.items() if unit["MainPID"] != "0"
+    }
+    return [path for path in Path("/run/gpuhosts-vllm-jobs").glob("*/secret/*") if path.parts[3] not in alive]
+
+
 def main():
     """Look at everything once."""
     asked = json.loads(sys.argv[1])
@@ -218,7 +226,7 @@ def main():
         "processes": processes(),
         "listeners": listeners(),
         "gpu": gpu_processes(),
-        "left_over": sorted(str(path) for path in paths if re.fullmatch(r"\..*\.new", path.name)),
+        "left_over": sorted(map(str, [*logins_left(found), *(p for p in paths if re.fullmatch(r"\..*\.new", p.name))])),
         "for_everybody": sorted(everybody),
         "locked": sorted(str(path) for path in RUN.rglob("*") if path.is_file() and locked(path)),
     }
