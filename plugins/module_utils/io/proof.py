@@ -13,6 +13,7 @@ from typing import Any
 from ..health.evidence import HostEvidence, Identity, WayBack
 from ..release.paths import CACHE_ROOT, LABEL_SERVICE, Paths
 from ..release.record import RecordError, ReleaseRecord
+from ..release.service_state import ContainerSeen
 from ..startup.parse import StartupReport, startup_from_dict
 from . import containers, models, ports, starts, systemd
 from .commands import Runner, run
@@ -29,20 +30,21 @@ def gather_host_evidence(paths: Paths, recorded: Identity | None = None, *, runn
     invocation = unit.invocation_id if unit is not None and unit.is_running else ""
     seq = starts.of_invocation(paths, invocation)
     noted = starts.read(paths, seq) if seq is not None else {}
-    problems, found = _containers(paths, runner)
+    silent, seen = _containers(paths, runner)
+    found = tuple(each.id for each in seen)
     running = found[0] if len(found) == 1 else ""
     return HostEvidence(
         recorded=recorded or _identity(noted),
         observed=Identity(invocation, running),
         container=paths.container,
         containers=found,
-        port_holder=_port_holder(paths, None if problems else runner),
+        port_holder=_port_holder(paths, None if silent else runner),
         startup=_startup(paths, seq),
         start_seq=seq,
         start_seconds=noted.get("ready_seconds"),
         reference_tokens=_reference(paths, seq, noted.get("release")),
         way_back=_way_back(paths, runner),
-        problems=problems,
+        problems=(*silent, *_paused(seen)),
         printed_secrets=tuple(noted.get("printed_secrets") or ()),
     )
 
@@ -53,12 +55,17 @@ def _identity(noted: dict[str, Any]) -> Identity | None:
     return Identity(str(noted.get("invocation_id") or ""), str(noted.get("container_id") or ""))
 
 
-def _containers(paths: Paths, runner: Runner) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _containers(paths: Paths, runner: Runner) -> tuple[tuple[str, ...], tuple[ContainerSeen, ...]]:
     """What Docker would not say, and all containers of the service, running or not."""
     try:
-        return (), tuple(containers.with_label(LABEL_SERVICE, paths.service, runner=runner))
+        return (), tuple(containers.listed(LABEL_SERVICE, paths.service, runner=runner))
     except containers.DockerError as error:
         return (f"Docker does not answer: {error}",), ()
+
+
+def _paused(seen: tuple[ContainerSeen, ...]) -> tuple[str, ...]:
+    names = [each.name for each in seen if each.status == "paused"]
+    return tuple(f"its container is paused (docker unpause {name})" for name in names)
 
 
 def _port_holder(paths: Paths, docker: Runner | None) -> str | None:

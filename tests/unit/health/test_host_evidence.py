@@ -49,6 +49,7 @@ class Host:
     def __init__(self, port: int) -> None:
         self.port = port
         self.invocation, self.containers, self.images, self.docker = "inv1", [CONTAINER], [IMAGE], True
+        self.status = "running"
 
     def __call__(self, argv: Sequence[str], **_more: Any) -> Result:
         words = tuple(argv)
@@ -63,7 +64,7 @@ class Host:
         if words[:4] == ("docker", "ps", "--filter", f"publish={self.port}"):
             return Result(words, 0, "vllm-chat\n", "")
         if words[1] == "ps":
-            return Result(words, 0, "\n".join(self.containers), "")
+            return Result(words, 0, "\n".join(f"{each} vllm-chat {self.status}" for each in self.containers), "")
         here = words[1:3] == ("image", "inspect") and words[-1] in self.images
         return Result(words, 0 if here else 1, words[-1] if here else "", "" if here else "Error: No such image: x")
 
@@ -156,6 +157,7 @@ def test_the_promise_comes_from_the_record(paths: Paths, port: int) -> None:
     [
         ({"invocation": "inv9"}, ["claim_fits", "claim_is_the_new_one"]),
         ({"containers": []}, ["claim_is_the_new_one"]),
+        ({"status": "paused"}, ["claim_is_the_new_one"]),
         ({"containers": [CONTAINER, "d" * 64]}, ["claim_is_the_new_one"]),
         ({"images": []}, ["claim_way_back"]),
         ({"docker": False}, ["claim_is_the_new_one", "claim_way_back"]),
