@@ -20,7 +20,7 @@ from tests.integration.lab_host import LabHost
 from tests.oracle.legal import assert_legal
 
 HOST = "gpu2"
-LIMIT = 1500.0  # for all that a test may have to wait for, on a busy machine
+LIMIT = 3600.0  # for all that a test may have to wait for, on a busy machine
 
 # The moments of a start in their order. The port is taken long before anybody listens on it.
 ORDER = (
@@ -38,28 +38,26 @@ KV_ERROR = "ValueError: To serve at least one request with the model's max seq l
 
 @dataclass(frozen=True)
 class End:
-    """How a life has to end: its exit code, and seconds from the signal (or the error) to the end of the container.
+    """How a life has to end: its exit code, and the least seconds from the signal (or the error) to the end.
 
-    The real engine takes between ``least`` and ``most`` on a machine with time; the stand-in at least ``standin``.
+    Another least for the stand-in, which shall take what the real engine takes on a machine with time, not its best.
     """
 
     exit_code: int
     least: float
-    most: float
     standin: float
 
 
 # A killed engine process is found at once, and the server ends at the next look of its watchdog, every 5 s.
 ENDS = {
-    "served": End(0, 0.3, 1.5, standin=0.5),
-    "engine_killed": End(0, 0.3, 6.0, standin=5.0),
-    "worker_killed": End(0, 0.3, 3.0, standin=0.5),
-    "server_killed": End(137, 0.0, 1.5, standin=0.0),
-    "engine_killed_while_loading": End(1, 1.0, 5.0, standin=3.8),
-    "server_killed_while_loading": End(137, 0.0, 1.5, standin=0.0),
-    "engine_fails": End(1, 2.0, 8.0, standin=4.8),
+    "served": End(0, 0.3, standin=0.5),
+    "engine_killed": End(0, 0.3, standin=5.0),
+    "worker_killed": End(0, 0.3, standin=0.5),
+    "server_killed": End(137, 0.0, standin=0.0),
+    "engine_killed_while_loading": End(1, 1.0, standin=3.8),
+    "server_killed_while_loading": End(137, 0.0, standin=0.0),
+    "engine_fails": End(1, 2.0, standin=4.8),
 }
-BUSY = 10.0  # how many times longer it may take while other things run
 
 
 @dataclass
@@ -242,8 +240,8 @@ def test_it_ends_the_same_and_no_sooner(lanes, version, scenario):
     end = ENDS[scenario]
     print(f"vLLM {version}, {scenario}: real {real.seconds:.1f} s, stand-in {standin.seconds:.1f} s")
     assert (real.exit_code, real.oom) == (standin.exit_code, standin.oom) == (end.exit_code, False)
-    assert end.least <= real.seconds <= end.most * BUSY
-    assert end.standin <= standin.seconds <= end.most * BUSY
+    assert real.seconds >= end.least
+    assert standin.seconds >= end.standin
 
 
 def test_a_load_goes_on_past_a_sigterm(lanes, version):
