@@ -15,6 +15,8 @@ from typing import Any
 
 SERVICE_NAME = "lower case letters, digits, - and _, beginning and ending with a letter or digit, at most 40"
 _SERVICE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,38}[a-z0-9])?")
+# A service has a folder of its name beside these files of the host.
+_TAKEN = ("boot",)
 _NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _USER = re.compile(r"\d{1,10}(?::\d{1,10})?")
 _UNIT = re.compile(
@@ -30,6 +32,8 @@ def service_name(value: str) -> str:
     """A name that is a systemd unit, a container and a folder at the same time."""
     if not _SERVICE_NAME.fullmatch(value):
         raise ValueError(SERVICE_NAME)
+    if value in _TAKEN:
+        raise ValueError(f"another name than {' and '.join(_TAKEN)}, which this collection needs itself")
     return value
 
 
