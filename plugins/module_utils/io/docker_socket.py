@@ -11,6 +11,8 @@ from .commands import Runner, run
 
 _UNITS = ("docker.service", "docker.socket")
 _DOWN = ("inactive", "failed", "auto-restart")
+# The socket is there, also when somebody's question has woken Docker already and its start still has to wait.
+_THERE = ("listening", "running")
 
 
 def asleep(*, runner: Runner = run) -> str | None:
@@ -23,7 +25,7 @@ def asleep(*, runner: Runner = run) -> str | None:
     asked = runner(words, timeout=20.0)
     states = dict(_state(block) for block in asked.out.split("\n\n")) if asked.ok else {}
     active, sub = states.get("docker.service", ("", ""))
-    listens = states.get("docker.socket", ("", ""))[1] == "listening"
+    listens = states.get("docker.socket", ("", ""))[1] in _THERE
     down = active in _DOWN or sub.startswith(_DOWN)
     return f"docker.service is {active} ({sub})" if listens and down else None
 

@@ -31,10 +31,13 @@ class Host:
         return self.answers.pop(0) if self.answers else Result(tuple(argv), 0, "", "")
 
 
-@pytest.mark.parametrize("state", ["inactive (dead)", "failed (failed)", "activating (auto-restart)"])
-def test_a_docker_that_is_down_behind_its_socket_is_asleep(state):
+@pytest.mark.parametrize("socket", [LISTENS, SERVES], ids=["listens", "was asked"])
+@pytest.mark.parametrize(
+    "state", ["inactive (dead)", "failed (failed)", "activating (auto-restart)", "activating (auto-restart-queued)"]
+)
+def test_a_docker_that_is_down_behind_its_socket_is_asleep(state, socket):
     active, sub = state.rstrip(")").split(" (")
-    said = f"Id=docker.service\nActiveState={active}\nSubState={sub}\n\n{LISTENS}"
+    said = f"Id=docker.service\nActiveState={active}\nSubState={sub}\n\n{socket}"
     assert asleep(runner=Host(said)) == f"docker.service is {state}"
     assert asleep(runner=Host("\n\n".join(reversed(said.split("\n\n"))))) == f"docker.service is {state}"
 
