@@ -14,9 +14,11 @@ from typing import Any
 from ..io import containers, starts, systemd
 from ..io.clock import Clock
 from ..io.commands import Runner
-from ..io.files import read_if_there
+from ..io.journals import read_journal
 from ..release.ending import Seen
+from ..release.journal import JournalError, open_run
 from ..release.paths import Paths
+from ..release.states import ROLLING_BACK, STOPPED
 from . import engine
 
 DOCKER_UNIT = "docker.service"
@@ -32,7 +34,7 @@ def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clo
         ready=bool(known.get("ready")),
         verdict=known.get("verdict"),
         reason=str(known.get("reason") or ""),
-        run=(read_if_there(paths.open_run) or "").strip() or None,
+        run=_run_that_stops(paths),
         service_result=environ.get("SERVICE_RESULT", ""),
         main_code=environ.get("EXIT_CODE", ""),
         main_status=environ.get("EXIT_STATUS", ""),
@@ -51,6 +53,15 @@ def with_evidence(seen: Seen, known: Mapping[str, Any]) -> Seen:
         docker_error=str(known.get("docker_error") or seen.docker_error),
         first_error=str(known.get("first_error") or ""),
     )
+
+
+def _run_that_stops(paths: Paths) -> str | None:
+    """The run that ends the unit now; while one starts or proves it, somebody else does."""
+    try:
+        records = open_run(read_journal(paths).entries)
+    except JournalError:
+        return None
+    return records[-1].run if records and records[-1].state in (STOPPED, ROLLING_BACK) else None
 
 
 def _of_docker(paths: Paths, seq: int, known: Mapping[str, Any], runner: Runner) -> Seen:

@@ -16,6 +16,8 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors impo
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import await_client, stop
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import container_processes, earlier_secrets, starts
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import make_folder
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import append_entry
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, INTENT, Entry
 
 LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
 
@@ -328,3 +330,25 @@ def test_a_secret_that_an_engine_wrote_down_is_taken_out_and_named(paths, record
     assert finish(paths, environ=environ)
     assert json.loads(notes.read_text()) == {"env": {"HF_TOKEN": "[secret HF_TOKEN]"}}
     assert starts.read(paths, 1)["printed_secrets"] == ["HF_TOKEN"]
+
+
+@pytest.mark.parametrize(
+    ("state", "who"),
+    [
+        ("starting", "somebody stopped or restarted vllm-chat.service"),
+        ("soaking", "somebody stopped or restarted vllm-chat.service"),
+        ("stopped", "the run r1 stopped it"),
+        ("rolling_back", "the run r1 stopped it"),
+    ],
+)
+def test_a_run_is_named_only_where_it_is_the_one_that_stops(paths, docker, invocation, state, who):
+    environ = invocation("i1")
+    prepare(paths)
+    kind = "stop" if state == "stopped" else "first_start"
+    append_entry(paths, Entry("t", "r1", kind, "staged", DONE, "rel-a"))
+    append_entry(paths, Entry("t", "r1", kind, state, INTENT, "rel-a"))
+    (docker.folder / "jobs").write_text("7 vllm-chat.service stop running\n")
+    assert finish(paths, environ=environ)
+    known = starts.read(paths, 1)
+    assert (known["ending"], known["fault"]) == ("stopped", False)
+    assert known["ending_reason"].startswith(who), known
