@@ -77,7 +77,7 @@ class Committed:
         self.host.run(f"systemctl restart --no-block {self.unit}")
         return self.loading_after(before)
 
-    def loading_after(self, before: int, seconds: float = 60) -> int:
+    def loading_after(self, before: int, seconds: float = 120) -> int:
         """Wait until a start after ``before`` loads its model, and give its number."""
         early = ("waiting for", "reading arguments", "starting the engine")
         look = f"systemctl show {self.unit} --property StatusText --value"
@@ -91,7 +91,7 @@ class Committed:
         wait_until(f"a start after {before} loads", loading, seconds)
         return self.newest()
 
-    def serving_after(self, before: int, seconds: float = 90) -> int:
+    def serving_after(self, before: int, seconds: float = 180) -> int:
         """Wait until a start after ``before`` is ready, and give its number."""
 
         def serving() -> bool:

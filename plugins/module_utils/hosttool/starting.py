@@ -39,7 +39,17 @@ def start(context: Context) -> Outcome:
     if seq is None or not known.get("ready"):
         raise StepFailed(f"{paths.unit} is active, but no start of this invocation ({unit.invocation_id}) became ready")
     figures = {"seq": seq, "invocation_id": unit.invocation_id, "container_id": known.get("container_id")}
-    return Outcome(str(known.get("reason", "")), {**figures, "seconds": known.get("ready_seconds")})
+    said = f"{known.get('reason', '')}{_earlier(context, before, seq)}"
+    return Outcome(said, {**figures, "seconds": known.get("ready_seconds")})
+
+
+def _earlier(context: Context, before: int | None, seq: int) -> str:
+    """A restart by hand in mid-gate goes into the same job: the start that serves is not the one that was begun."""
+    first = _first_new(context, before)
+    if first is None or first == seq:
+        return ""
+    why = starts.read(context.paths, first).get("ending_reason") or "nobody noted why"
+    return f"; start {first}, which this run had begun, ended before: {why}"
 
 
 def _reason(context: Context, before: int | None, result: Result, unit: UnitState | None) -> str:

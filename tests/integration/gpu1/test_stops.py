@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
 from tests.integration.committed import ENV, Committed, seconds_to_multi_user
-from tests.integration.harness import Inventory, service
+from tests.integration.harness import Inventory, ansible, service
 
 HOST = "gpu1"
 SERVING, LOADING = "serving", "loading"
@@ -95,6 +96,113 @@ def test_a_host_boots_without_waiting_for_the_model_and_brings_it_back(event, wh
     assert took < 30
     assert known["ending"] == ("host_stopping" if event == "reboot" else "host_lost"), known
     assert "Starting to load model" in chat.log(seq)
+
+
+def test_nobody_who_looks_wakes_a_docker_that_was_stopped(chat, lab):
+    """Docker's socket would start it, and with it every service, at the first question."""
+    host, seq = lab[HOST], chat.newest()
+    host.run("systemctl stop docker.service")
+    assert host.run("systemctl is-active docker.service docker.socket || true").split() == ["inactive", "active"]
+    assert "Docker does not answer" in chat.status()
+    played = chat.play("verify")
+    assert played.rc != 0 and "Docker does not answer" in played.text, played.text
+    assert host.run("systemctl is-active docker.service || true") == "inactive"
+    assert (chat.active(), chat.newest()) == ("inactive", seq)
+    host.run("docker ps")  # a human may: Docker starts, and what it serves comes back
+    chat.serving_after(seq)
+    chat.proves()
+
+
+def test_a_docker_that_is_stopped_while_a_service_waits_for_its_restart_brings_it_back(chat, ended):
+    seq = chat.newest()
+    chat.host.run("docker kill vllm-chat")
+    assert chat.host.wait("systemctl show vllm-chat -p SubState --value", "auto-restart", seconds=15)
+    began = time.monotonic()
+    chat.host.run(STOP_DOCKER)
+    time.sleep(12)  # longer than it would have waited
+    assert chat.active() == "inactive" and chat.newest() == seq
+    chat.host.run(START_DOCKER)
+    ended("Docker away for a while, in the wait", SERVING, seq, began)
+
+
+DIES = "kill -9 $(systemctl show docker -p MainPID --value)"
+
+
+def test_a_docker_that_dies_again_and_again_uses_up_its_own_limit_only(chat, ended):
+    """Three deaths in a minute are Docker's own limit; the fourth start of it is a human's, and all is back."""
+    seq = chat.newest()
+    began = time.monotonic()
+    for death in (1, 2, 3):
+        assert chat.host.wait("systemctl is-active docker", "active", seconds=30)
+        if death == 1:
+            chat.host.run(f"{DIES}; sleep 0.5")
+            continue
+        assert chat.host.wait("systemctl is-active vllm-chat", "activating", seconds=30)
+        chat.host.run(f"{DIES}; sleep 0.5")
+    assert chat.host.wait("systemctl show docker -p ActiveState --value", "failed", seconds=30)
+    assert chat.host.wait("systemctl is-active vllm-chat", "inactive", seconds=30)
+    assert "Docker does not answer" in chat.status()
+    assert chat.start(seq)["ending"] == "docker_lost", chat.start(seq)
+    chat.host.run("systemctl reset-failed docker.service docker.socket; systemctl start docker.socket docker.service")
+    newest = chat.newest()
+    chat.serving_after(newest)
+    chat.rows.append(
+        f"{'three deaths of Docker, one start of it':<36} {'':<8} serving again after {time.monotonic() - began:5.1f} s"
+    )
+    chat.proves()
+
+
+@pytest.fixture
+def container_engine(tmp_path, chat):
+    """Give a function that applies the role alone, with these variables."""
+    play = {"hosts": "vllm_servers", "gather_facts": False, "roles": [{"role": "gpuhosts.vllm.container_engine"}]}
+    (tmp_path / "engine.yml").write_text(json.dumps([play]))
+    registry = {"container_engine_registry": {"mirror": "http://10.212.0.2:5000"}}
+
+    def apply(**variables):
+        extra = json.dumps({**registry, **variables})
+        words = [str(tmp_path / "engine.yml"), "-i", str(chat.inventory.folder / "hosts.json"), "-e", extra]
+        return ansible("ansible-playbook", *words)
+
+    return apply
+
+
+def lives(host):
+    """What a restart of anything would change."""
+    units = "systemctl show docker.service containerd.service vllm-chat.service -p InvocationID --value"
+    return host.run(f"{units}; docker ps -aq --no-trunc").split()
+
+
+def test_a_changed_configuration_of_docker_restarts_nothing_until_a_human_says_so(chat, lab, container_engine):
+    host = lab[HOST]
+    before = lives(host)
+    changed = {"container_engine_log_max_size": "20m", "container_engine_daemon": {"max-concurrent-downloads": 5}}
+    played = container_engine(**changed)
+    assert played.rc == 0, played.text
+    # One key is read again while Docker runs; the other waits, and is named with the way on.
+    said = "Docker has to be restarted to use: log-opts. It is not while vLLM services run (chat)"
+    assert said in " ".join(played.text.split()) and "-e vllm_restart_docker=<this host>" in played.text, played.text
+    assert lives(host) == before
+    written = json.loads(host.run("cat /etc/docker/daemon.json"))
+    assert (written["log-opts"]["max-size"], written["max-concurrent-downloads"]) == ("20m", 5)
+    again = container_engine(**changed)
+    assert again.changes(HOST) == 0 and said in " ".join(again.text.split()), again.text
+
+    named = container_engine(**changed, vllm_restart_docker=HOST)
+    assert named.rc == 0 and said in " ".join(named.text.split()), named.text
+    assert lives(host) == before
+
+    host.run("systemctl stop vllm-chat")
+    seq = chat.newest()
+    other = container_engine(**changed, vllm_restart_docker="another-host")
+    assert "installed vLLM services: run with -e vllm_restart_docker=<this host>" in " ".join(other.text.split())
+    assert lives(host)[:1] == before[:1]
+    done = container_engine(**changed, vllm_restart_docker=HOST)
+    assert done.rc == 0 and "has to be restarted" not in done.text, done.text
+    assert lives(host)[:1] != before[:1]
+    chat.serving_after(seq)  # nobody marked it as stopped, so it comes back with Docker
+    chat.proves()
+    assert "has to be restarted" not in container_engine(**changed).text
 
 
 def test_after_all_of_it_the_playbook_finds_nothing_wrong(chat, lab):

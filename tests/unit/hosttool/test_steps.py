@@ -158,6 +158,23 @@ def test_a_start_is_recorded_as_what_must_still_be_true(context, paths, host):
     assert host.asked[0] == "reset-failed"
 
 
+def test_a_start_that_somebody_restarted_is_named_beside_the_one_that_serves(context, paths, host):
+    def restarted():
+        starts.begin(paths, {"invocation_id": "i1"})
+        starts.update(paths, 1, {"ending": "stopped", "ending_reason": "somebody restarted it"})
+        starts.begin(paths, {"invocation_id": "i2"})
+        starts.update(paths, 2, {"ready": True, "container_id": "c2", "reason": "ready after 4.5 s"})
+        host.active, host.invocation = "active", "i2"
+        return Result((), 0, "", "")
+
+    host.on_start = restarted
+    outcome = start(context())
+    assert outcome.message == (
+        "ready after 4.5 s; start 1, which this run had begun, ended before: somebody restarted it"
+    )
+    assert outcome.data["seq"] == 2
+
+
 def test_the_first_failed_start_says_why(context, paths, host):
     def crash_loop():
         for number in (1, 2):
