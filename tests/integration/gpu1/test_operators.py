@@ -284,13 +284,16 @@ def test_a_umask_of_077_made_nothing_too_tight_or_too_open(operator):
 
 
 def test_a_sudo_user_stops_and_starts(inventory, operator, no_locale):
-    stopped = inventory.play("stop", vllm_confirm="chat", ansible_ssh_pipelining=False)
+    stopped = inventory.play("stop", vllm_confirm="chat")
     assert stopped.rc == 0, stopped.text
     assert operator.run("systemctl is-active vllm-chat || true; docker ps -aq") == "inactive"
     started = inventory.play("start", vllm_confirm="chat")
     assert started.rc == 0 and "generated 8 tokens" in started.text, started.text
     assert operator.run("systemctl is-active vllm-chat") == "active"
-    print(f"stop, pipelining False: {stopped.seconds:.1f} s; start, pipelining True: {started.seconds:.1f} s")
+    verified = inventory.play("verify")
+    assert (verified.rc, verified.changes(HOST)) == (0, 0), verified.text
+    times = {"stop": stopped, "start": started, "verify": verified}
+    print("pipelining True:", ", ".join(f"{name} {each.seconds:.1f} s" for name, each in times.items()))
 
 
 REFUSALS = {
