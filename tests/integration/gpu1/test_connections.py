@@ -166,12 +166,8 @@ def test_who_comes_back_after_the_end_is_told_how_it_ended(make, lab, controller
     assert "unchanged: it runs what the inventory wants" in played.text and "generated 8 tokens" in played.text
     assert_it_serves(host, seen)
     # Root's umask is 077, and the one folder decides all the same.
-    assert host.run(f"stat -c %a {STATE}/.. {STATE} {STATE}/journal.jsonl {STATE}/current/run").split() == [
-        "750",
-        "755",
-        "644",
-        "755",
-    ]
+    modes = host.run(f"stat -c %a {STATE}/.. {STATE} {STATE}/journal.jsonl {STATE}/current/run").split()
+    assert modes == ["750", "755", "644", "755"]
 
     stopped = inventory.play("stop", vllm_confirm="chat")
     assert stopped.rc == 0, stopped.text
