@@ -142,14 +142,14 @@ LANES = (
     Lane("lab", "build or reuse the test hosts", lab_steps, limit=2400),
     Lane("gpu1", "playbooks on the lab's host gpu1, stand-in engine", lambda: [
         pytest_step("gpu1", "tests/integration/gpu1")
-    ], limit=1800, needs_lab=True),
+    ], limit=3000, needs_lab=True),
     Lane("gpu2", "playbooks on the other hosts of the lab, stand-in engine", lambda: [
         pytest_step("gpu2", "tests/integration/gpu2")
-    ], limit=1800, needs_lab=True, other_hosts=True),
+    ], limit=3000, needs_lab=True, other_hosts=True),
     Lane("molecule", "role scenarios on the lab's hosts", molecule_steps, limit=1200, needs_lab=True, other_hosts=True),
     Lane("engine", "the real engine, with nothing beside it that would falsify its times", lambda: [
         pytest_step("engine", "-s", "tests/integration/engine")
-    ], limit=1800, needs_lab=True),
+    ], limit=2400, needs_lab=True),
 )  # fmt: skip
 
 
