@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, cast
@@ -106,10 +107,11 @@ def remove(name: str, *, runner: Runner = run) -> bool:
 def events(container_id: str, since: str, *, runner: Runner = run) -> list[str]:
     """What was done to a container since a moment, oldest first: ``kill 15``, ``die``, ``stop``, ``destroy`` ...
 
-    Nothing when Docker does not answer. Docker remembers the last few hundred of all its events.
+    Nothing when Docker does not answer. Docker remembers the last few hundred of all its events. It takes `0s` for the
+    beginning of this second, and what ended a container just now is younger: so the end is told to the microsecond.
     """
     words = "{{.Action}}{{with .Actor.Attributes.signal}} {{.}}{{end}}"
-    span = ["--since", since, "--until", "0s"]
+    span = ["--since", since, "--until", f"{time.time():.6f}"]
     argv = ["docker", "events", *span, "--filter", f"container={container_id}", "--format", words]
     result = runner(argv, timeout=_ASK)
     return [line.strip() for line in result.out.splitlines() if line.strip()] if result.ok else []

@@ -37,6 +37,20 @@ def test_one_container_is_read_from_inspect():
     assert state.labels == {"io.gpuhosts.vllm.service": "chat"}
 
 
+def test_events_are_asked_for_to_this_very_moment():
+    """Docker cuts `--until 0s` to whole seconds: a kill half a second ago would be missing."""
+    asked = []
+
+    def docker(argv, **_more):
+        asked.append(argv)
+        return Result(tuple(argv), 0, "start\nkill 9\ndie\n", "")
+
+    before = time.time()
+    assert containers.events("c1", "2026-11-30T17:14:18.611Z", runner=docker) == ["start", "kill 9", "die"]
+    until = asked[0][asked[0].index("--until") + 1]
+    assert before - 1e-3 <= float(until) <= time.time() and "." in until
+
+
 def test_what_is_not_there_is_none_and_docker_down_is_an_error():
     assert containers.inspect("abc", runner=docker_that_says("[]", 1, GONE)) is None
     assert containers.remove("abc", runner=docker_that_says("", 1, GONE)) is False
