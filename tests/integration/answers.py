@@ -9,6 +9,7 @@ from typing import Any
 
 _ASKED = {"model": "chat", "prompt": "a b", "max_tokens": 3, "temperature": 0}
 _CHAT = {"model": "chat", "messages": [{"role": "user", "content": "a b"}], "max_tokens": 3, "temperature": 0}
+_PATIENCE = 300.0  # seconds for one answer, on a busy machine
 _USAGE = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -103,7 +104,7 @@ def _ask(host: str, port: int, key: str, request: _Request) -> Answer:
     if request.body is not None:
         body = request.body if isinstance(request.body, bytes) else json.dumps(request.body).encode()
         headers["Content-Type"] = "application/json"
-    connection = http.client.HTTPConnection(host, port, timeout=60)
+    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
     try:
         connection.request(request.method, request.path, body, headers)
         answer = connection.getresponse()
