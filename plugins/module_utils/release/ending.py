@@ -126,18 +126,23 @@ def lost_with_its_host() -> Ending:
 def first_failed_start(starts: Sequence[StartState]) -> StartState | None:
     """The start that the newest row of failures began with: its evidence is the one that says why.
 
-    None when the newest start that has ended was no failure.
+    None when the newest start that has ended was no failure. What ended with its host or its Docker before the row is
+    no part of it: that is not why an engine fails.
     """
     first = None
     for start in reversed(starts):
         if "ending" not in start.data:
             continue
-        if not start.data.get("fault"):
+        if not start.data.get("fault") or (first and _its_doing(first) and not _its_doing(start)):
             break
         first = start
         if (start.data.get("served_seconds") or 0.0) >= SERVED_LONG:
             break
     return first
+
+
+def _its_doing(start: StartState) -> bool:
+    return start.data["ending"] not in NOT_ITS_DOING
 
 
 def failure_text(known: Mapping[str, Any]) -> str:

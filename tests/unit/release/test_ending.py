@@ -91,6 +91,8 @@ def start(seq, fault, **data):
         ([start(1, True), start(2, False)], None),
         ([start(1, True), start(2, True, served_seconds=86400), start(3, True)], 2),
         ([start(1, True), start(2, True), StartState(3, data={"seq": 3})], 1),
+        ([start(1, True), start(2, True, ending="docker_lost"), start(3, True), start(4, True)], 3),
+        ([start(1, False), start(2, True, ending="docker_lost"), start(3, True, ending="docker_lost")], 2),
     ],
 )
 def test_the_first_of_a_row_of_failures_has_the_cause(starts, first):
