@@ -228,7 +228,7 @@ def test_services_that_are_no_map_are_refused(whole):
 
 
 def test_a_path_may_hold_every_letter_of_one_line(parsed):
-    odd = "/srv/a, \"b\" it's $HOME \\n 5% ü"
-    chat = parsed(model=odd, revision=..., mounts=[{"source": odd, "target": "/more, \"of\" it's"}])
+    odd = '/srv/a, "b" it\'s $HOME \\n 5% ü'
+    chat = parsed(model=odd, revision=..., mounts=[{"source": odd, "target": '/more, "of" it\'s'}])
     assert chat.model.name == odd
-    assert [(mount.source, mount.target) for mount in chat.mounts] == [(odd, "/more, \"of\" it's")]
+    assert [(mount.source, mount.target) for mount in chat.mounts] == [(odd, '/more, "of" it\'s')]
