@@ -74,7 +74,7 @@ class Life:
     @property
     def stages(self) -> list[str]:
         """The stages of this log in their order."""
-        return [stage for _, stage in self.staged]
+        return [stage for _at, stage in self.staged]
 
 
 @dataclass(frozen=True)

@@ -106,15 +106,15 @@ class Watch:
         self.note("bound", is_bound(self.port))
         self.processes = processes_of(root)
         commands = [(each["command"], each["state"]) for each in self.processes]
-        self.note("server", any("vllm serve" in command for command, _ in commands[1:]))
+        self.note("server", any("vllm serve" in command for command, _name in commands[1:]))
         engines = [command for command, state in commands if "spawn_main" in command or command.startswith(ENGINE)]
         self.note("engine process", bool(engines))
         self.note("engine title", any(command.startswith(ENGINE) for command in engines))
-        self.note("worker title", any(command.startswith(WORKER) for command, _ in commands))
+        self.note("worker title", any(command.startswith(WORKER) for command, _name in commands))
         self.look_at_answers()
 
     def look_at_answers(self) -> None:
-        status, _ = asked(self.port, "/health", self.headers)
+        status, _body = asked(self.port, "/health", self.headers)
         if status not in self.health[-1:]:
             self.health.append(status)
         self.note("listening", status != "refused")
@@ -163,7 +163,7 @@ def ending(told: dict[str, Any]) -> dict[str, Any]:
     root = state_of(told["name"])["Pid"]
     while root and Path(f"/proc/{root}").exists() and time.monotonic() < end:
         if told["post"]:
-            status, _ = asked(told["port"], "/v1/completions", told["headers"], told["post"])
+            status, _body = asked(told["port"], "/v1/completions", told["headers"], told["post"])
             posted += [] if status in posted[-1:] else [status]
         elif told["look"]:
             watch.look_at_answers()

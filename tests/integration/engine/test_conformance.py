@@ -109,7 +109,7 @@ def lanes():
     mirror = {**settings, "registry-mirrors": ["http://10.212.0.2:5000"]}
     host.run(f"cat > /etc/docker/daemon.json <<'E'\n{json.dumps(mirror)}\nE\nsystemctl reload docker")
     engines = [(kind, version) for kind in (REAL, STANDIN) for version in VERSIONS]
-    began, pools = time.monotonic(), [ThreadPoolExecutor(1) for _ in engines]
+    began, pools = time.monotonic(), [ThreadPoolExecutor(1) for _engine in engines]
     made = Lanes({}, {})
     try:
         for place, (which, workers) in enumerate(zip(engines, pools, strict=True)):

@@ -119,7 +119,7 @@ def listeners():
     found = []
     for line in (said("ss", "-Hltnp") or "").splitlines():
         fields = line.split(None, 5)
-        address, _, port = fields[3].rpartition(":")
+        address, _colon, port = fields[3].rpartition(":")
         holders = [int(pid) for pid in re.findall(r"pid=(\d+)", fields[5] if len(fields) > 5 else "")]
         found.append({"address": address.strip("[]").partition("%")[0], "port": int(port), "pids": holders})
     return found

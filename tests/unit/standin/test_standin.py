@@ -170,7 +170,7 @@ def ask(one: Engine, path: str, body: bytes | None = None, method: str = "POST")
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body or b'')}\r\n\r\n"
         connection.sendall(head.encode() + (body or b""))
         said = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
-    head, _, text = said.partition("\r\n\r\n")
+    head, _blank, text = said.partition("\r\n\r\n")
     return int(head.split()[1]), json.loads(text or "{}")
 
 
