@@ -14,7 +14,7 @@ from typing import Any
 from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import remove
+from ..io.files import read_if_there, remove
 from ..release.ending import Ending, Seen, judge_ending
 from ..release.gate import CUT_OFF
 from ..release.paths import Paths
@@ -94,11 +94,14 @@ def _leave_nothing(paths: Paths, seq: int | None, runner: Runner) -> str:
 
 
 def _keep_without_container(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
-    """Somebody removed the container with its log: the journal has what Docker's client passed on, and its status."""
+    """Somebody removed the container with its log: the journal has what Docker's client passed on, and its status.
+
+    The client dies with its container, and can have passed on less than the gate has read and kept.
+    """
     known = starts.read(paths, seq)
     said = systemd.said_by_main(str(known.get("invocation_id") or ""), engine.JOURNAL_LINES, runner=runner)
     fields: dict[str, Any] = {}
-    if said:
+    if len(said) > len((read_if_there(paths.start(seq) / "log") or "").splitlines()):
         fields = engine.keep_evidence(paths, seq, said, engine.redactor_of(paths))
     if seen.main_code == "exited" and seen.main_status.isdigit():
         fields["exit_code"] = int(seen.main_status)

@@ -48,7 +48,7 @@ def status_of(state: ServiceState) -> dict[str, Any]:
     return {
         "service": state.name,
         "unit": None if state.unit is None else {"active": state.unit.active, "sub": state.unit.sub},
-        "status_text": state.unit.status_text if state.unit and state.is_running else "",
+        "status_text": state.unit.status_text if state.unit and state.is_running and not state.unit.waits else "",
         "current": state.current,
         "last_good": state.last_good,
         "stopped": state.stopped,

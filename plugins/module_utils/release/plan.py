@@ -168,6 +168,9 @@ def _first_start(release: str | None, state: ServiceState) -> PlanEntry | None:
 def _running(release: str | None, state: ServiceState) -> PlanEntry | None:
     if not state.is_running:
         return None
+    if state.current == release and state.unit is not None and state.unit.waits:
+        docker = "" if state.docker_answers else "; Docker does not answer, and it comes back with it"
+        return _entry(state, UNCHANGED, f"it is what the inventory wants, and waits for its next start{docker}")
     if state.current == release:
         return _entry(state, UNCHANGED, "it runs what the inventory wants")
     reason = f"it runs {state.current}, the inventory wants {release}"

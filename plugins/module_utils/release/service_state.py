@@ -33,6 +33,11 @@ class UnitState:
         """Whether an engine runs under the unit, or is on its way up or down."""
         return self.active in RUNNING
 
+    @property
+    def waits(self) -> bool:
+        """Whether nothing of it runs and systemd is going to start it again: while Docker is down, for ever."""
+        return self.sub.startswith("auto-restart")
+
 
 @dataclass(frozen=True)
 class ContainerSeen:

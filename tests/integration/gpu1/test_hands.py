@@ -56,10 +56,13 @@ def test_a_stop_by_hand_is_said_by_deploy_and_ended_by_start(chat, host):
 
 def test_restarts_by_hand_do_not_use_up_the_start_limit_not_in_mid_gate_either(chat, host):
     seq = served(chat)
-    for _each in range(7):
+    for each in range(7):
         chat.slow()
         host.run("systemctl restart --no-block vllm-chat")
-        seq = chat.loading_after(seq)
+        if each in (0, 6):  # the others as soon as they have begun
+            chat.loading_after(seq)
+        wait_until("the next start", lambda before=seq: chat.newest() > before, 60)
+        seq = chat.newest()
     chat.quick()
     host.run("systemctl restart vllm-chat")
     chat.proves()
@@ -191,14 +194,15 @@ def test_a_disabled_unit_runs_on_and_plan_says_that_it_would_not_come_back(chat,
     assert "systemctl enable" not in chat.status()
 
 
-def test_a_masked_unit_is_named_with_the_command_that_ends_it(chat, host):
+def test_a_masked_unit_is_named_with_the_command_that_ends_it_and_one_that_is_gone_is_written_again(chat, host):
     served(chat)
-    host.run("systemctl stop vllm-chat; cd /etc/systemd/system; mv vllm-chat.service /root/; systemctl mask vllm-chat")
+    host.run("systemctl stop vllm-chat; rm /etc/systemd/system/vllm-chat.service; systemctl mask vllm-chat")
     played = chat.play("start", vllm_confirm="chat")
     assert played.rc != 0 and "systemctl unmask vllm-chat" in played.text, played.text
     assert "systemctl unmask vllm-chat" in chat.status(), chat.status()
-    host.run("systemctl unmask vllm-chat; mv /root/vllm-chat.service /etc/systemd/system/; systemctl daemon-reload")
-    host.run("systemctl enable vllm-chat; systemctl start vllm-chat")
+    host.run("systemctl unmask vllm-chat")
+    played = chat.play("deploy")
+    assert played.rc == 0 and "no error" in played.text, played.text
     chat.proves()
 
 
@@ -230,29 +234,43 @@ def records(host, name):
 
 
 BY_SOMEBODY = "somebody stopped or restarted vllm-second.service"
-DISTURBED = [
-    ("systemctl stop vllm-second", BY_SOMEBODY, "rolled_back"),
-    ("systemctl restart docker", "Docker was stopped or restarted", "rolled_back"),
-    # systemd runs the job of the start again, so the run goes on with the start that came of it.
-    ("systemctl restart vllm-second", BY_SOMEBODY, "committed"),
-]
+SLOW = {"STANDIN_START_SECONDS": "20", "STANDIN_WARM_SECONDS": "20"}
 
 
-@pytest.mark.parametrize(("command", "named", "end"), DISTURBED)
-def test_a_run_names_who_stopped_its_unit_in_mid_gate(command, named, end, chat, lab):
-    """A second service beside the first, whose first start somebody disturbs; each may be begun again."""
-    host = lab[HOST]
+@pytest.fixture
+def second(chat, lab):
+    """A second service beside the first, slow enough for its first start to be disturbed."""
+    assert lab[HOST] is chat.host
     served(chat)
-    second = Committed(host, chat.inventory, name="second")
-    slow = service(env={"STANDIN_START_SECONDS": "20", "STANDIN_WARM_SECONDS": "20"}, port=8001)
-    chat.inventory.declare({"chat": service(env=ENV), "second": slow})
+    chat.inventory.declare({"chat": service(env=ENV), "second": service(env=SLOW, port=8001)})
+    yield Committed(chat.host, chat.inventory, name="second")
+    chat.inventory.declare({"chat": service(env=ENV)})
+
+
+def deployed(second, *commands):
+    """Deploy and disturb each start of the run once it loads; how the play ended, what it said, how the run ended."""
     before = second.newest()
-    controller = begin(chat.inventory, "deploy")
-    second.loading_after(before, seconds=300)
-    host.run(command)
+    controller = begin(second.inventory, "deploy")
+    for command in commands:
+        before = second.loading_after(before, seconds=300)
+        second.host.run(command)
     rc = controller.wait(timeout=300)
-    said = (chat.inventory.folder / "began").read_text()
-    assert (rc == 0) == (end == "committed") and named in said, said
-    assert records(host, "second")[-1]["state"] == end
-    assert second.active() == ("active" if end == "committed" else "inactive")
+    return rc, (second.inventory.folder / "began").read_text(), records(second.host, "second")[-1]["state"]
+
+
+def test_a_run_whose_unit_is_stopped_in_mid_gate_names_that_and_goes_back(second):
+    rc, said, end = deployed(second, "systemctl stop vllm-second")
+    assert (rc == 0, end) == (False, "rolled_back"), said
+    assert BY_SOMEBODY in said and "begin again with: ansible-playbook gpuhosts.vllm.deploy" in said, said
+    assert second.active() == "inactive"
+    assert second.start(second.newest())["ending"] == "stopped"
+
+
+def test_a_run_whose_unit_is_restarted_in_mid_gate_goes_on_and_names_that(second, chat):
+    """systemd does the job of the start again, so a restart by hand and one of Docker only make the run longer."""
+    rc, said, end = deployed(second, "systemctl restart --no-block vllm-second", "systemctl restart docker")
+    assert (rc, end) == (0, "committed"), said
+    assert BY_SOMEBODY in said, said
+    newest = second.newest()
+    assert [second.start(newest - each)["ending"] for each in (2, 1)] == ["stopped", "docker_stopping"]
     wait_until("chat serves", lambda: chat.active() == "active", 60)

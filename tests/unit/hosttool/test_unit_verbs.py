@@ -9,7 +9,7 @@ import json
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Listener
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import before_start, engine
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import after_stop, before_start, engine
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
@@ -286,6 +286,16 @@ def test_what_was_stopped_past_systemd_is_named_also_when_the_container_is_gone(
     known = starts.read(paths, 1)
     assert (known["ending"], known["exit_code"]) == ("stopped_in_docker", 137)
     assert "its container was gone" in known["evidence_error"]
+
+
+@pytest.mark.parametrize(("journal", "kept"), [(["one"], "one\ntwo\n"), (["one", "two", "three"], "one\ntwo\nthree\n")])
+@pytest.mark.usefixtures("docker")
+def test_of_a_removed_container_the_longer_log_is_kept(paths, served, monkeypatch, journal, kept):
+    """The gate has read more than the client could pass on before it died, or the client more since."""
+    (paths.start(1) / "log").write_text("one\ntwo\n")
+    monkeypatch.setattr(after_stop.systemd, "said_by_main", lambda *_words, runner: journal)
+    assert finish(paths, environ={**served, "EXIT_STATUS": "137"})
+    assert (paths.start(1) / "log").read_text() == kept
 
 
 def test_a_docker_that_was_started_anew_is_named(paths, docker, served):

@@ -53,6 +53,23 @@ def test_each_with_what_undoes_it(state, said):
     assert plan_service(WANTED, state).to_dict()["by_hand"] == said
 
 
+@pytest.mark.parametrize(
+    ("containers", "said"),
+    [
+        ((), "it is what the inventory wants, and waits for its next start"),
+        (
+            None,
+            "it is what the inventory wants, and waits for its next start; "
+            "Docker does not answer, and it comes back with it",
+        ),
+    ],
+)
+def test_one_that_waits_for_its_next_start_is_not_said_to_run(containers, said):
+    """systemd leaves a unit there for as long as Docker, which it requires, has failed."""
+    waits = UnitState("loaded", "activating", "auto-restart-queued")
+    assert plan_service(WANTED, seen(unit=waits, containers=containers)).reason == said
+
+
 def test_a_unit_that_somebody_removed_is_written_again():
     gone = seen(unit=UnitState("not-found", "inactive"), installed=False)
     entry = plan_service(WANTED, gone)
