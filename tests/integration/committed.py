@@ -86,7 +86,7 @@ class Committed:
             if self.newest() <= before:
                 return False
             stage = self.host.run(look, check=False)
-            return "s at most" in stage and not stage.startswith(early)
+            return " s of " in stage and not stage.startswith(early)
 
         wait_until(f"a start after {before} loads", loading, seconds)
         return self.newest()

@@ -67,6 +67,7 @@ def _judge_container(state: dict[str, Any], files: dict[str, int]) -> list[str]:
     if not state.get("container_id") or state.get("evidence_error"):
         return []
     found = [f"had a container and has no {key}" for key in ("exit_code", "oom_killed") if state.get(key) is None]
-    if state.get("ending") != "never_ran" and not files.get("log"):
+    began = not str(state.get("container_started_at") or "").startswith("0001-")  # Docker's word for never
+    if began and state.get("ending") != "never_ran" and not files.get("log"):
         found.append("had a container and kept no log")
     return found
