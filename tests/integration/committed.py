@@ -79,14 +79,14 @@ class Committed:
 
     def loading_after(self, before: int, seconds: float = 120) -> int:
         """Wait until a start after ``before`` loads its model, and give its number."""
-        early = ("waiting for", "reading arguments", "starting the engine")
+        stages = ("loading weights", "weights loaded", "model loaded", "compiling", "compiled", "sizing the KV cache")
         look = f"systemctl show {self.unit} --property StatusText --value"
 
         def loading() -> bool:
             if self.newest() <= before:
                 return False
             stage = self.host.run(look, check=False)
-            return " s of " in stage and not stage.startswith(early)
+            return stage.startswith(stages)
 
         wait_until(f"a start after {before} loads", loading, seconds)
         return self.newest()
