@@ -85,7 +85,7 @@ def _leave_nothing(paths: Paths, seq: int | None, runner: Runner) -> str:
     """End, keep and remove every container of the service; what Docker said when it did not let us."""
     try:
         for state in engine.own_containers(paths, runner=runner):
-            ended = engine.end(state, _grace(paths, seq), runner=runner)
+            ended = engine.end(state, _grace(paths, seq, state), runner=runner)
             engine.close_start(paths, _owner(paths, seq, state), ended, runner=runner)
     except containers.DockerError as error:
         return f"Docker did not answer: {error}"
@@ -127,9 +127,14 @@ def _verdict(known: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
     return {"ready": False, "verdict": CUT_OFF, "reason": f"the start was cut off: {ending.reason}"}
 
 
-def _grace(paths: Paths, seq: int | None) -> float:
-    """A container can outlive its main process when its docker client was killed; served ones get their own grace."""
-    served = seq is not None and starts.read(paths, seq).get("ready")
+def _grace(paths: Paths, seq: int | None, state: containers.ContainerState) -> float:
+    """A container can outlive its main process when its docker client was killed; served ones get their own grace.
+
+    One that was started again since it was ready (`docker restart`) loads: it holds no request, and ignores SIGTERM.
+    """
+    known = starts.read(paths, seq) if seq is not None else {}
+    loads_again = state.started_at > str(known.get("ready_at") or "~")
+    served = known.get("ready") and not loads_again
     return gate_of_current(paths).stop_grace_seconds if served else engine.SHORT_GRACE
 
 

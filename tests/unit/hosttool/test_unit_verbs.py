@@ -298,6 +298,17 @@ def test_of_a_removed_container_the_longer_log_is_kept(paths, served, monkeypatc
     assert (paths.start(1) / "log").read_text() == kept
 
 
+@pytest.mark.parametrize(
+    ("started", "grace"),
+    [("2026-11-30T17:53:20.822600472Z", 7), ("2026-11-30T17:53:25.82Z", 5)],
+)
+def test_one_that_docker_restarted_loads_and_is_not_waited_for(paths, docker, served, started, grace):
+    starts.update(paths, 1, {"ready_at": "2026-11-30T17:53:25.246Z"})
+    docker.make("c1", LOG, StartedAt=started)
+    assert finish(paths, environ=served)
+    assert docker.asked("stop") == [f"stop -t {grace} c1"]
+
+
 def test_a_docker_that_was_started_anew_is_named(paths, docker, served):
     (docker.folder / "docker-life").write_text("second")
     docker.make("c1", LOG, Status="exited", ExitCode=137)
