@@ -136,6 +136,22 @@ print(json.dumps(struck))
 
 Found = TypeVar("Found")
 
+# What the tests have to tell, also those that pass: `show` prints it past pytest's capture.
+_TOLD: list[str] = []
+
+
+def tell(line: str) -> None:
+    """Have a line printed when the test ends."""
+    _TOLD.append(line)
+
+
+def show(capsys: Any) -> None:
+    """Print what was told."""
+    with capsys.disabled():
+        for line in _TOLD:
+            print(f"\n{line}", end="", flush=True)
+    _TOLD.clear()
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -289,7 +305,7 @@ def judge(host: LabHost, death: Death, samples: Sequence[Sample] = ()) -> None:
     seen = [moment(death.start[key]) for key in ("verdict_at", "ended_at") if key in death.start]
     death.noticed = min((each for each in seen if each >= death.killed), default=0.0) - death.killed
     death.orphaned = orphaned(samples, death.service)
-    print(death.line())
+    tell(death.line())
     phase = LOADING if death.when == FIRST else death.when
     ending, codes = EXPECTED[death.who, phase]
     assert death.start["ending"] == ending and death.start["exit_code"] in codes, death.start

@@ -68,8 +68,8 @@ def _judge_container(state: dict[str, Any], files: dict[str, int]) -> list[str]:
         return []
     found = [f"had a container and has no {key}" for key in ("exit_code", "oom_killed") if state.get(key) is None]
     began = not str(state.get("container_started_at") or "").startswith("0001-")  # Docker's word for never
-    # What goes down with its host may have been on its way to its first line.
-    silent = state.get("ending") in ("never_ran", "host_lost")
+    # What goes down with its host, or is killed for memory at once, may have been on its way to its first line.
+    silent = state.get("ending") in ("never_ran", "host_lost", "out_of_memory")
     if began and not silent and not files.get("log"):
         found.append("had a container and kept no log")
     return found

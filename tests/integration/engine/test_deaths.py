@@ -24,12 +24,15 @@ from tests.integration.deaths import (
     main_ended,
     moment,
     newest,
+    show,
     strike,
+    tell,
     telling,
 )
 from tests.integration.harness import MODEL, Inventory
 
 HOST = "gpu2"
+OLD = "old1"  # its control groups are of version 1, where this machine can enforce a memory limit
 REAL = "real vLLM 0.32.0"
 PORTS = {"chat": 8000}
 # In bfloat16 a processor with AMX ends the workers of a warm start: Illegal instruction in cpu_attention_with_kv_cache.
@@ -56,7 +59,7 @@ FAILING = {
         {"config": {**ONE, "kv-cache-dtype": "no-such-type"}},
         "argument --kv-cache-dtype: invalid choice: 'no-such-type'",
     ),
-    "b-model": ({"config": ONE, "model": ODD_MODEL}, "NoSuchForCausalLM"),
+    "b-model": ({"config": ONE, "model": ODD_MODEL}, "has model type `no-such`"),
     "c-memory": (
         {"config": {**ONE, "max-model-len": 8388608}, "env": {**ENV, "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1"}},
         "KV cache is needed, which is larger than the available KV cache memory",
@@ -77,6 +80,13 @@ def real(port=8000, **changes):
         "gate": {"soak": "0s", "silence": "10m", "deadline": "15m"},
         **changes,
     }
+
+
+@pytest.fixture(autouse=True)
+def shown(capsys):
+    """Print the rows of a test at its end, passed or not."""
+    yield
+    show(capsys)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +126,7 @@ def test_starts_that_die_are_told_at_once_and_in_vllms_own_words(tmp_path, lab, 
     assert stopped.rc == 0, stopped.text
     host.run(f"cp -r {MODEL} {ODD_MODEL}")
     config = json.loads(host.run(f"cat {ODD_MODEL}/config.json"))
-    odd = json.dumps({**config, "architectures": ["NoSuchForCausalLM"], "model_type": "no-such"})
+    odd = json.dumps({**config, "model_type": "no-such"})
     host.run(f"cat > {ODD_MODEL}/config.json <<'END'\n{odd}\nEND")
     services = {name: real(8011 + at, **changes) for at, (name, (changes, _words)) in enumerate(FAILING.items())}
     services["d-killed"] = real(8020, config=ONE)
@@ -132,6 +142,22 @@ def test_starts_that_die_are_told_at_once_and_in_vllms_own_words(tmp_path, lab, 
         assert known["exit_code"] in (1, 2), known
         assert error in known["first_error"] and error in known["reason"], known
         gate, play = moment(known["verdict_at"]) - ended, told.when(error) - ended
-        print(f"{REAL}: {name} verdict after {gate:.2f} s, in the play after {play:.2f} s: {known['first_error']}")
+        tell(f"{REAL}: {name} verdict after {gate:.2f} s, in the play after {play:.2f} s: {known['first_error']}")
         assert gate <= 1.0 and play <= 3.0
     assert "root cause above" not in told.text
+
+
+def test_a_start_that_the_kernel_kills_for_memory(tmp_path, lab, lock):
+    """By a memory limit of its container, which only the Debian 12 host can enforce."""
+    host = lab[OLD]
+    host.reset()
+    if host.run("docker info --format '{{.MemoryLimit}}'") != "true":
+        pytest.skip("no control group of this machine limits memory")
+    little = real(config=ONE, docker_args=["--memory=700m", "--memory-swap=700m"])
+    inventory = Inventory.make(tmp_path, {"chat": little}, hosts=(OLD,), lock=lock)
+    played = inventory.play("deploy", timeout=1200)
+    known = newest(host, "chat")
+    assert (known["ending"], known["oom_killed"], known["ready"]) == ("out_of_memory", True, False), known
+    assert known["exit_code"] in (1, 137), known  # whether the kernel chose the engine's process or the server itself
+    assert played.rc != 0 and known["reason"] in played.text, played.text
+    tell(f"{REAL}: {known['ending_reason']}, exit {known['exit_code']}: {known['reason']}")

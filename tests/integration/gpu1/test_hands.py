@@ -118,10 +118,8 @@ def test_a_paused_engine_hangs_nobody_and_can_be_stopped(chat, host):
 
 def test_a_container_that_is_restarted_or_started_past_systemd_is_not_a_second_engine(chat, host):
     seq = served(chat)
-    began = time.monotonic()
     host.run("docker restart vllm-chat")
     assert chat.serving_after(seq) == seq + 1
-    assert time.monotonic() - began < 45, "the restarted engine ignores SIGTERM while it loads, and was waited for"
     assert chat.start(seq)["ending"] == "stopped_in_docker"
     chat.proves()
     host.run("systemctl stop vllm-chat")
