@@ -15,8 +15,7 @@ from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import read_if_there, remove
-from ..release.ending import Ending, Seen, judge_ending
-from ..release.gate import CUT_OFF
+from ..release.ending import Seen, judge_ending
 from ..release.paths import Paths
 from . import engine, scene
 from .service_args import parser, paths_of
@@ -115,16 +114,9 @@ def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
     known = starts.read(paths, seq)
     ending = judge_ending(scene.with_evidence(seen, known), paths.unit)
     served = {} if seen.served is None else {"served_seconds": round(seen.served, 1)}
-    starts.update(paths, seq, {**ending.to_dict(), **served, **_verdict(known, ending)})
+    starts.update(paths, seq, {**ending.to_dict(), **served, **ending.missing_verdict(known)})
     if not ending.counts:
         systemd.reset_failed(paths.unit, runner=runner)
-
-
-def _verdict(known: Mapping[str, Any], ending: Ending) -> dict[str, Any]:
-    """The verdict on a start whose gate never gave one: it was killed with the start, or by somebody."""
-    if "verdict" in known or known.get("ready"):
-        return {}
-    return {"ready": False, "verdict": CUT_OFF, "reason": f"the start was cut off: {ending.reason}"}
 
 
 def _grace(paths: Paths, seq: int | None, state: containers.ContainerState) -> float:

@@ -59,7 +59,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
         },
     )
     try:
-        clear(paths, runner=runner)
+        engine.clear(paths, runner=runner)
         earlier_secrets.forget(paths)
         check_name(paths, runner=runner)
         check_port(paths, record, runner=runner)
@@ -72,13 +72,6 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
         starts.update(paths, seq, {"ready": False, "verdict": NOT_BEGUN, "reason": reason})
         raise ToolError(f"{paths.service}: {reason}") from error
     return seq
-
-
-def clear(paths: Paths, *, runner: Runner = run) -> None:
-    """End and remove what an earlier start left, and keep what it said."""
-    for state in engine.own_containers(paths, runner=runner):
-        ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
-        engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
 
 
 def docker_invocation(runner: Runner) -> str:

@@ -120,6 +120,13 @@ def close_start(paths: Paths, seq: int | None, state: containers.ContainerState,
     containers.remove(state.id, runner=runner)
 
 
+def clear(paths: Paths, *, runner: Runner = run) -> None:
+    """End and remove every container that earlier starts left, and keep what each said; DockerError as it comes."""
+    for state in own_containers(paths, runner=runner):
+        ended = end(state, SHORT_GRACE, runner=runner)
+        close_start(paths, start_of_container(paths, state.id), ended, runner=runner)
+
+
 def id_of_container(paths: Paths, seq: int) -> str:
     """The container of a start as it was noted, else the one that Docker's client wrote down; empty for none."""
     return str(starts.read(paths, seq).get("container_id") or "") or (read_if_there(paths.cid) or "").strip()

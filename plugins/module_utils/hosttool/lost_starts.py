@@ -13,7 +13,6 @@ from typing import Any
 from ..io import boots, starts
 from ..io.clock import Clock
 from ..release.ending import lost_with_its_host
-from ..release.gate import CUT_OFF
 from ..release.paths import Paths
 
 
@@ -24,11 +23,8 @@ def note_lost(paths: Paths, clock: Clock) -> list[int]:
     for seq in lost:
         ending = lost_with_its_host()
         known = starts.read(paths, seq)
-        fields: dict[str, Any] = {"ended_at": known.get("ended_at") or clock.now(), **ending.to_dict()}
-        if "verdict" not in known:
-            cut = f"the start was cut off: {ending.reason}"
-            fields.update(ready=False, verdict=CUT_OFF, reason=cut)
-        starts.update(paths, seq, fields)
+        ended = {"ended_at": known.get("ended_at") or clock.now()}
+        starts.update(paths, seq, {**ended, **ending.to_dict(), **ending.missing_verdict(known)})
     return lost
 
 

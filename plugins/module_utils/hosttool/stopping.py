@@ -72,7 +72,8 @@ def leave_no_container(context: Context) -> None:
     until = context.clock.monotonic() + DOCKER_WAIT
     while True:
         try:
-            left = _remove_containers(context)
+            engine.clear(context.paths, runner=context.runner)
+            left = engine.own_containers(context.paths, runner=context.runner)
             break
         except containers.DockerError as error:
             if context.clock.monotonic() >= until:
@@ -82,15 +83,6 @@ def leave_no_container(context: Context) -> None:
         context.clock.sleep(_ASK_EVERY)
     if left:
         raise StepFailed(f"the unit is stopped, but the container {left[0].id[:12]} cannot be removed")
-
-
-def _remove_containers(context: Context) -> list[containers.ContainerState]:
-    """End, keep and remove every container of the service; what is left."""
-    paths, runner = context.paths, context.runner
-    for state in engine.own_containers(paths, runner=runner):
-        ended = engine.end(state, engine.SHORT_GRACE, runner=runner)
-        engine.close_start(paths, engine.start_of_container(paths, state.id), ended, runner=runner)
-    return engine.own_containers(paths, runner=runner)
 
 
 def _requests(context: Context, gate: Gate) -> int | None:

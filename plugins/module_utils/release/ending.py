@@ -110,6 +110,12 @@ class Ending:
         """What ``state.json`` keeps."""
         return {"ending": self.id, "ending_reason": self.reason, "fault": self.fault}
 
+    def missing_verdict(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """The verdict on a start whose gate never gave one: it was killed with the start, or by somebody."""
+        if "verdict" in known or known.get("ready"):
+            return {}
+        return {"ready": False, "verdict": CUT_OFF, "reason": f"the start was cut off: {self.reason}"}
+
 
 def judge_ending(seen: Seen, unit: str) -> Ending:
     """The ending of a start of ``unit``."""
