@@ -44,6 +44,8 @@ options:
     type: str
 seealso:
   - module: gpuhosts.vllm.vllm_verify
+  - plugin: gpuhosts.vllm.parse_metrics
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -107,10 +109,11 @@ facts:
       returned: when V(load) passed
     metrics:
       description:
-        - C(prefix) of the metric names (V(vllm:), V(ray_vllm:) or V(ray_vllm_)), C(state) (V(idle), V(busy) or
-          V(no_samples)), C(running) and C(waiting) requests over all engines, C(kv_cache_usage) (0 to 1, the largest
-          of the engines), C(engines), C(model_name), C(kv_cache_size_tokens) and C(kv_cache_max_concurrency).
-        - What the server does not tell is null.
+        - What P(gpuhosts.vllm.parse_metrics#filter) reads from C(/metrics), of every release. C(prefix) of the metric
+          names (V(vllm:), V(ray_vllm:) or V(ray_vllm_)), C(state) (V(idle), V(busy) or V(no_samples)), C(running) and
+          C(waiting) requests over all engines, C(kv_cache_usage) (0 to 1, the largest of the engines), C(engines),
+          C(model_name), C(kv_cache_size_tokens) and C(kv_cache_max_concurrency) from 0.24.0 on, counters and more.
+        - What the server does not tell is null, an empty list or an empty map.
       type: dict
       returned: when V(metrics) got an answer
 findings:

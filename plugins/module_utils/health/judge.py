@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ..findings import ERROR, INFO, WARNING, Finding
-from ..metrics.summary import summarize_metrics
+from ..metrics.parse import parse_metrics
 from .answer import Answer, outcome, short
 
 PATHS: Mapping[str, str] = {
@@ -125,17 +125,17 @@ def _judge_load(check: str, url: str, answer: Answer) -> Judged:
 
 
 def _judge_metrics(check: str, url: str, answer: Answer) -> Judged:
-    summary = summarize_metrics(answer.text.splitlines())
-    facts = {"metrics": summary.to_dict()}
-    if summary.prefix is None:
+    report = parse_metrics(answer.body)
+    facts = {"metrics": report.to_dict()}
+    if report.prefix is None:
         message = "no metric of vLLM among the metrics"
         more = {"id": "metrics_foreign", "expected": "names that begin with vllm: or ray_vllm", "observed": None}
         return Judged(check, _finding(check, url, ERROR, message, **more), facts)
-    if summary.state == "no_samples":
+    if report.state == "no_samples":
         message = "vLLM's metrics are declared, but none has a value"
         return Judged(check, _finding(check, url, WARNING, message, id="metrics_no_samples"), facts)
-    usage = "" if summary.kv_cache_usage is None else f", KV cache {summary.kv_cache_usage:.0%} used"
-    message = f"{summary.state}: {summary.running or 0} running, {summary.waiting or 0} waiting{usage}"
+    usage = "" if report.kv_cache_usage is None else f", KV cache {report.kv_cache_usage:.0%} used"
+    message = f"{report.state}: {report.number('running') or 0} running, {report.number('waiting') or 0} waiting{usage}"
     return Judged(check, _finding(check, url, INFO, message), facts)
 
 

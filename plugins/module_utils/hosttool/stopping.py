@@ -13,7 +13,7 @@ from ..io.files import write_atomic
 from ..io.http import request
 from ..io.readers import make_state
 from ..io.serving import authorization
-from ..metrics.summary import summarize_metrics
+from ..metrics.parse import parse_metrics
 from ..release.gate import Gate
 from . import engine
 from .errors import ToolError
@@ -92,5 +92,4 @@ def _requests(context: Context, gate: Gate) -> int | None:
     answer: Answer = request(url, headers=authorization(key), timeout=_ASK_TIMEOUT, max_bytes=8 << 20)
     if not answer.ok:
         return None
-    summary = summarize_metrics(answer.body.decode("utf-8", "replace").splitlines())
-    return (summary.running or 0) + (summary.waiting or 0)
+    return parse_metrics(answer.body).requests
