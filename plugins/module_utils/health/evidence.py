@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..metrics.report import MetricsReport
 from ..startup.parse import StartupReport
 from .answer import Answer
 
@@ -89,13 +90,17 @@ class HostEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was seen; without ``host`` only the claims that HTTP can prove are judged."""
+    """All that was seen; without ``host`` only the claims that HTTP can prove are judged.
+
+    ``metrics`` is None where the page could not be had, which no claim depends on.
+    """
 
     health: Answer
     models: Answer
     version: Answer
     replies: tuple[Reply, ...] = ()
     host: HostEvidence | None = None
+    metrics: MetricsReport | None = None
 
 
 def verification_facts(expected: Expected, evidence: Evidence) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def verification_facts(expected: Expected, evidence: Evidence) -> dict[str, Any]
     }
     facts.update(_reply_facts(expected, evidence))
     if evidence.host is not None:
-        facts.update(_start_facts(evidence.host))
+        facts.update(_start_facts(evidence.host, evidence.metrics or MetricsReport()))
     return {name: value for name, value in facts.items() if value is not None}
 
 
@@ -127,14 +132,15 @@ def _reply_facts(expected: Expected, evidence: Evidence) -> Mapping[str, Any]:
     }
 
 
-def _start_facts(host: HostEvidence) -> Mapping[str, Any]:
+def _start_facts(host: HostEvidence, metrics: MetricsReport) -> Mapping[str, Any]:
     report = host.startup or StartupReport()
+    tokens = report.kv_cache_tokens_usable
     least = min(report.max_concurrency, key=_factor, default=None)
     return {
         "start": host.start_seq,
         "start_seconds": host.start_seconds,
         "vllm_version": report.vllm_version,
-        "kv_cache_tokens": report.kv_cache_tokens_usable,
+        "kv_cache_tokens": metrics.kv_cache_size_tokens if tokens is None else tokens,
         "max_concurrency": None if least is None else list(least),
         "kv_cache_available_gib": min(report.kv_cache_available_gib, default=None),
         "model_memory_gib": max(report.model_memory_gib, default=None),

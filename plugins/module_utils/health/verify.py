@@ -12,6 +12,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ..findings import ERROR, INFO, WARNING, Finding
+from ..metrics.capacity import compare_capacity
+from ..metrics.report import MetricsReport
+from ..startup.parse import StartupReport
 from ..versions import parse_version
 from .answer import outcome, short
 from .evidence import POOLING, Evidence, Expected, HostEvidence, Identity, Reply
@@ -32,9 +35,10 @@ def judge_verification(expected: Expected, evidence: Evidence) -> list[Finding]:
     ]
     if evidence.host is not None:
         findings += [
-            _fits(expected, evidence.host),
+            _fits(expected, evidence.host, evidence.metrics),
             _is_the_new_one(expected, evidence.host),
             _way_back(expected, evidence.host),
+            *_disagrees(expected, evidence.host, evidence.metrics),
             *_printed(expected, evidence.host),
         ]
     return findings
@@ -128,19 +132,17 @@ def _served(expected: Expected, reply: Reply) -> str:
     return f"{reply.route}: {reply.tokens} tokens in {seconds:.2f} s{first}, ended by {reply.finish_reason}{retried}"
 
 
-def _fits(expected: Expected, host: HostEvidence) -> Finding:
-    report = host.startup
-    tokens = report.kv_cache_tokens_usable if report else None
-    if report is None:
+def _fits(expected: Expected, host: HostEvidence, metrics: MetricsReport | None) -> Finding:
+    if host.startup is None:
         return _fails(expected.service, "fits", "the log of this start was not kept", expected="KV cache figures")
-    if tokens is None or not report.max_concurrency:
-        if expected.runner == POOLING and tokens is None:
+    found = _logged(host.startup) or _measured(metrics)
+    if found is None:
+        if expected.runner == POOLING and host.startup.kv_cache_tokens_usable is None:
             return _holds(expected.service, "fits", "a pooling model that uses no KV cache")
         look = f"vllm-host startup-log {expected.service}"
         return _fails(expected.service, "fits", "the start did not say how much fits into the KV cache", remedy=look)
-    length, factor = min(report.max_concurrency, key=lambda pair: pair[1])
+    tokens, figures = found
     floor, why = _floor(expected, host)
-    figures = f"KV cache {tokens:,} tokens, {factor:.2f} requests of {length:,} tokens at once"
     if floor is not None and tokens < floor:
         remedy = "see what else holds memory of the GPUs, or lower the floor if this is meant"
         return _fails(
@@ -149,6 +151,31 @@ def _fits(expected: Expected, host: HostEvidence) -> Finding:
     return _holds(
         expected.service, "fits", figures + (f" (at least {why})" if floor is not None else ""), observed=tokens
     )
+
+
+def _logged(report: StartupReport) -> tuple[int, str] | None:
+    """The usable tokens and the words for them, as the log of the start has them."""
+    tokens = report.kv_cache_tokens_usable
+    if tokens is None or not report.max_concurrency:
+        return None
+    length, factor = min(report.max_concurrency, key=lambda pair: pair[1])
+    return tokens, f"KV cache {tokens:,} tokens, {factor:.2f} requests of {length:,} tokens at once"
+
+
+def _measured(metrics: MetricsReport | None) -> tuple[int, str] | None:
+    """The same from the metrics, which have it from 0.24.0 on: a log level above INFO keeps it out of the log."""
+    tokens = metrics.kv_cache_size_tokens if metrics else None
+    factor = metrics.kv_cache_max_concurrency if metrics else None
+    if tokens is None or factor is None:
+        return None
+    words = f"KV cache {tokens:,} tokens, {factor:.2f} requests of full length at once"
+    return tokens, f"{words} (/metrics says so, the log of this start does not say)"
+
+
+def _disagrees(expected: Expected, host: HostEvidence, metrics: MetricsReport | None) -> Iterator[Finding]:
+    finding = compare_capacity(expected.service, host.startup, metrics) if host.startup and metrics else None
+    if finding:
+        yield finding
 
 
 def _floor(expected: Expected, host: HostEvidence) -> tuple[int | None, str]:

@@ -18,6 +18,8 @@ from ..health.evidence import ALL_SECONDS, FIRST_TOKEN_SECONDS, POOLING, Evidenc
 from ..health.judge import PATHS, Judged, judge_health, served_names
 from ..health.report import HealthReport, not_checked
 from ..health.stream import read_embedding, read_stream
+from ..metrics.parse import parse_metrics
+from ..metrics.report import MetricsReport
 from .clock import CLOCK, Clock
 from .http import Requester, request
 
@@ -77,13 +79,16 @@ def gather_verification(
     asker = _Asker(expected, authorization(api_key), http, clock)
     health, version, models = (asker.get(path) for path in ("/health", "/version", "/v1/models"))
     replies: list[Reply] = []
+    metrics: MetricsReport | None = None
     if health.ok:
+        page = asker.get(PATHS["metrics"])
+        metrics = parse_metrics(page.body) if page.ok else None
         name = next(iter(expected.served_names or served_names(models) or ()), "")
         for _turn in range(max(1, min(expected.warmup, _MOST_REQUESTS))):
             replies.append(asker.real_request(name))
             if replies[-1].problem or not replies[-1].answer.ok:
                 break
-    return Evidence(health, models, version, tuple(replies))
+    return Evidence(health, models, version, tuple(replies), metrics=metrics)
 
 
 class _Asker:

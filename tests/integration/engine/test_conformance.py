@@ -10,10 +10,11 @@ import json
 import re
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.metrics.capacity import compare_capacity
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.metrics.parse import parse_metrics
 from tests.integration.conformance import LABEL, REAL, SCENARIOS, STANDIN, VERSIONS, Engine
 from tests.integration.lab_host import LabHost
@@ -202,6 +203,14 @@ def test_metrics_are_a_part_of_the_real_ones(lanes, version):
         told[1]
     )
     assert read[0]["state"] == read[1]["state"] == "idle"
+
+
+def test_the_metrics_tell_the_capacity_that_the_log_tells(lanes, version):
+    for life in lanes.pair(version, "served"):
+        page = parse_metrics(life.answers["metrics"].text)
+        assert page.kv_cache_size_tokens in life.report.kv_cache_tokens
+        assert compare_capacity("chat", life.report, page) is None
+        assert compare_capacity("chat", life.report, replace(page, kv_cache_size_tokens=1)) is not None
 
 
 def test_logs_tell_the_same_facts(lanes, version):

@@ -23,6 +23,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.evidence impo
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.verify import judge_verification
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.clock import Clock
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.serving import gather_verification
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.metrics.report import MetricsReport
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import StartupReport
 
 CHAT = Expected("chat", "http://127.0.0.1:8000", "0.32.0", ("chat",))
@@ -144,6 +145,28 @@ def test_a_pooling_model_needs_no_kv_cache() -> None:
     assert failing([judged(evidence, expected)["fits"]]) == []
 
 
+PAGE = MetricsReport(prefix="vllm:", state="idle", kv_cache_size_tokens=2048, kv_cache_max_concurrency=2.0)
+
+
+def test_capacity_that_the_metrics_tell_otherwise_is_a_warning() -> None:
+    assert list(judged(replace(SERVES, metrics=PAGE))) == list(judged(SERVES))
+    found = judged(replace(SERVES, metrics=replace(PAGE, kv_cache_size_tokens=1024, kv_cache_max_concurrency=1.0)))
+    assert failing(found.values()) == []
+    finding = found["kv_cache_disagrees"]
+    assert (finding.severity, finding.subject) == ("warning", "chat")
+    assert "log of this start says 2,048 tokens, /metrics says 1,024" in finding.message
+
+
+def test_what_fits_is_read_from_the_metrics_where_the_log_is_silent() -> None:
+    evidence = replace(on_host(startup=StartupReport(), reference_tokens=2000), metrics=PAGE)
+    finding = judged(evidence)["fits"]
+    assert failing([finding]) == []
+    assert finding.message.startswith("KV cache 2,048 tokens, 2.00 requests of full length at once (/metrics says so")
+    assert verification_facts(CHAT, evidence)["kv_cache_tokens"] == 2048
+    assert failing([judged(replace(evidence, metrics=replace(PAGE, kv_cache_size_tokens=1899)))["fits"]])
+    assert "did not say" in judged(replace(evidence, metrics=replace(PAGE, kv_cache_size_tokens=None)))["fits"].message
+
+
 def test_a_first_start_has_nothing_to_go_back_to() -> None:
     finding = judged(replace(SERVES, host=replace(HOST, way_back=None)))["way_back"]
     assert failing([finding]) == []
@@ -217,6 +240,15 @@ def test_a_completion_is_asked_for_as_the_claim_says() -> None:
     assert (body["model"], body["max_tokens"], body["temperature"], body["stream"]) == ("chat", 8, 0, True)
     assert more["headers"]["Authorization"] == "Bearer sk-1"
     assert (more["timeout"], more["first"]) == (120.0, (b"data:", 60.0))
+
+
+def test_the_metrics_are_read_and_nothing_depends_on_them() -> None:
+    page = b'vllm:cache_config_info{engine="0",kv_cache_max_concurrency="2.0",kv_cache_size_tokens="2048"} 1.0\n'
+    fake = Fake(completions=[COMPLETION], metrics=[ok(page)])
+    metrics = gather(fake, api_key="sk-1").metrics
+    assert metrics is not None and (metrics.kv_cache_size_tokens, metrics.kv_cache_max_concurrency) == (2048, 2.0)
+    for answer in (Answer(404, b"{}", 0.01), SILENT, replace(ok(page), truncated=True)):
+        assert gather(Fake(completions=[COMPLETION], metrics=[answer])).metrics is None
 
 
 def test_chat_is_asked_where_there_are_no_completions() -> None:
