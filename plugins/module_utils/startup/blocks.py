@@ -1,0 +1,132 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cut a text of any size into lines worth a look: memory does not grow with the text, and most of it is only searched.
+
+A stream of bytes may be split anywhere. Carriage returns end lines like newlines do (progress bars), NUL bytes are left
+out, what is not UTF-8 is replaced, a line without end is cut. Private to the collection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Callable, Union
+
+Source = Union[str, bytes, Iterable[str], Iterable[bytes]]
+
+BLOCK = 1 << 18
+MAX_LINE = 1 << 16
+
+# A line with none of these words says nothing about a start.
+WORTH = re.compile(
+    rb"rror|ERROR|xception|CRITICAL|Traceback|Interrupt|Killed|SIG|signal|ailed|ailure|\bdied\b|exited|terminat|egmentation|segfault"
+    rb"|took |takes |KV [Cc]ache|Maximum concurrency| blocks: |apturing|LLM engine|version |default args|Namespace\(|model   "
+    rb"|Starting |Started |Loading |Dynamo|torch_compile|Compiling|startup complete|running on| HTTP/"
+    rb"|hutting|hutdown|shutdown|server process|stopping"
+    rb"|out of memory|[Nn]o space left|quota|/dev/shm|us error|unsatisfied|too old|forward compat|placement group|exceeds|does not allocate"
+    rb"|NCCL|illegal|assert|invalid|not supported|unsupported|in use|usage: |chat template|chat_template|watchdog|not available|fatal"
+    rb"|File \"|self\.|_run|load_model|capture|profile|warm|wake|memory|\^C|Fault|fault|Unsupported|OutOf|oom|OOM|not divisible|divisible|Expired"
+    rb"|Cannot|cannot|NRT|nrt_|UR_RESULT|HSA_|PTX|docker:|nvidia-container"
+)
+# Long after the server is ready only these can change what is said of the start: its end, and the next start.
+SETTLED = (
+    b"EngineDeadError",
+    b"died unexpectedly",
+    b"encountered a fatal error",
+    b"Shutting down",
+    b"[shutdown] ",
+    b"KeyboardInterrupt",
+    b"Segmentation fault",
+    b"terminate called",
+    b"Background loop",
+    b"LLM engine (v",
+    b"API server version",
+    "\u2588  version ".encode(),
+    b"\nKilled",
+)
+
+
+def pieces(source: Source) -> Iterator[bytes]:
+    """The text as bytes; strings of an iterable are lines, bytes of an iterable are any part of a stream."""
+    if isinstance(source, str):
+        source = [source.encode("utf-8", "replace")]
+    elif isinstance(source, (bytes, bytearray)):
+        source = [bytes(source)]
+    for piece in source:
+        if isinstance(piece, str):
+            yield (piece if piece.endswith("\n") else piece + "\n").encode("utf-8", "replace")
+        else:
+            yield bytes(piece)
+
+
+def blocks(source: Source) -> Iterator[bytes]:
+    """Whole lines, about BLOCK bytes of them at a time; the last block may end without a newline.
+
+    The cuts depend on the text only, not on how it came in pieces.
+    """
+    rest = b""
+    for window in _windows(source):
+        data = rest + _plain(window)
+        end = data.rfind(b"\n") + 1
+        rest = data[end:] if end else data[:MAX_LINE]  # of an endless line only the begin is kept
+        if end:
+            yield data[:end]
+    if rest:
+        yield rest
+
+
+def _windows(source: Source) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces(source):
+        held.append(piece)
+        size += len(piece)
+        if size < BLOCK:
+            continue
+        data = b"".join(held)
+        whole = size - size % BLOCK
+        yield from (data[start : start + BLOCK] for start in range(0, whole, BLOCK))
+        held, size = [data[whole:]], size - whole
+    yield b"".join(held)
+
+
+def _plain(data: bytes) -> bytes:
+    if b"\0" in data:
+        data = data.replace(b"\0", b"")
+    return data.replace(b"\r", b"\n") if b"\r" in data else data
+
+
+class Lines:
+    """Hand over the lines of a block that are worth a look, with their offsets in the text."""
+
+    def __init__(self, take: Callable[[bytes, int], None], settled: Callable[[], bool]) -> None:
+        self.offset = 0
+        self._take = take
+        self._settled = settled
+        self._before = b""
+
+    def feed(self, block: bytes) -> None:
+        """Take the next block."""
+        skipped = b""
+        if not self._settled():
+            self._search(block, self.offset)
+        elif any(word in block for word in SETTLED):
+            # what ended the engine stands before the words that it is dead
+            self._search(self._before, self.offset - len(self._before))
+            self._search(block, self.offset)
+        else:
+            skipped = block
+        self._before = skipped
+        self.offset += len(block)
+
+    def _search(self, block: bytes, offset: int) -> None:
+        start = 0
+        while True:
+            hit = WORTH.search(block, start)
+            if hit is None:
+                return
+            begin = block.rfind(b"\n", 0, hit.start()) + 1
+            end = block.find(b"\n", hit.end())
+            end = len(block) if end < 0 else end
+            self._take(block[begin : min(end, begin + MAX_LINE)], offset + begin)
+            start = end + 1
