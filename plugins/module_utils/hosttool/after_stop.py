@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import read_if_there, remove
+from ..io.files import remove
 from ..release.ending import Seen, judge_ending
 from ..release.paths import Paths
 from . import engine, scene
+from .keeping import keep_left, note
 from .service_args import parser, paths_of
 from .stop_engine import gate_of_current
+
+GONE = "its container was gone: the exit code is its client's, and the log ends where the gate stopped reading"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -38,14 +40,15 @@ def finish(
     seq = _start(paths, environ)
     if seq is None:
         return not _leave_nothing(paths, None, runner)
-    starts.update(paths, seq, {"ended_at": clock.now(), **_of_systemd(environ)})
+    note(paths, seq, {"ended_at": clock.now(), **_of_systemd(environ)})
     seen = scene.look(paths, seq, environ, runner, clock)
     error = _leave_nothing(paths, seq, runner)
     if error:  # the next before-start keeps what can still be kept, and removes the container
         engine.end_without_docker(engine.id_of_container(paths, seq), engine.SHORT_GRACE, clock=clock)
     if not error and "exit_code" not in starts.read(paths, seq):
-        _keep_without_container(paths, seq, seen, runner)
-    starts.update(paths, seq, {"evidence_error": error} if error else {})
+        _keep_without_container(paths, seq, seen)
+    if error:
+        note(paths, seq, {"evidence_error": error})
     _name(paths, seq, seen, runner)
     engine.clean_cache(paths)
     if not error:
@@ -92,21 +95,12 @@ def _leave_nothing(paths: Paths, seq: int | None, runner: Runner) -> str:
     return ""
 
 
-def _keep_without_container(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
-    """Somebody removed the container with its log: the journal has what Docker's client passed on, and its status.
-
-    The client dies with its container, and can have passed on less than the gate has read and kept.
-    """
-    known = starts.read(paths, seq)
-    said = systemd.said_by_main(str(known.get("invocation_id") or ""), engine.JOURNAL_LINES, runner=runner)
-    fields: dict[str, Any] = {}
-    if len(said) > len((read_if_there(paths.start(seq) / "log") or "").splitlines()):
-        fields = engine.keep_evidence(paths, seq, said, engine.redactor_of(paths))
+def _keep_without_container(paths: Paths, seq: int, seen: Seen) -> None:
+    """Somebody removed the container with its log: what the gate has kept is the evidence, and its client's status."""
+    fields = keep_left(paths, seq)
     if seen.main_code == "exited" and seen.main_status.isdigit():
         fields["exit_code"] = int(seen.main_status)
-    starts.update(
-        paths, seq, {**fields, "evidence_error": "its container was gone: exit code and log are its client's"}
-    )
+    note(paths, seq, {**fields, "evidence_error": GONE})
 
 
 def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
@@ -114,7 +108,7 @@ def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
     known = starts.read(paths, seq)
     ending = judge_ending(scene.with_evidence(seen, known), paths.unit)
     served = {} if seen.served is None else {"served_seconds": round(seen.served, 1)}
-    starts.update(paths, seq, {**ending.to_dict(), **served, **ending.missing_verdict(known)})
+    note(paths, seq, {**ending.to_dict(), **served, **ending.missing_verdict(known)})
     if not ending.counts:
         systemd.reset_failed(paths.unit, runner=runner)
 

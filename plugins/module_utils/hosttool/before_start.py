@@ -24,6 +24,7 @@ from ..release.record import ReleaseRecord
 from . import engine
 from .after_stop import finish_forgotten
 from .errors import ToolError
+from .keeping import note
 from .lost_starts import note_lost
 from .scene import DOCKER_UNIT
 from .service_args import current_record, parser, paths_of
@@ -69,7 +70,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
     except (containers.DockerError, ToolError, OSError) as error:
         down = isinstance(error, containers.DockerError)
         reason = f"Docker does not answer: {error}; see systemctl status docker" if down else str(error)
-        starts.update(paths, seq, {"ready": False, "verdict": NOT_BEGUN, "reason": reason})
+        note(paths, seq, {"ready": False, "verdict": NOT_BEGUN, "reason": reason})
         raise ToolError(f"{paths.service}: {reason}") from error
     return seq
 

@@ -7,42 +7,21 @@ Private to the collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..io import container_processes, containers, earlier_secrets, starts
+from ..io import container_processes, containers, starts
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.compile_cache import take_out_secrets
-from ..io.files import link_name, read_if_there, write_atomic
+from ..io.files import link_name, read_if_there
 from ..io.releases import read_record
-from ..release.bounded import HeadTail
-from ..release.files import to_json
 from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import RecordError
-from ..release.redact import Redactor
-from ..secrets_file import parse_secrets
-from ..startup.parse import parse_startup_log
-from .errors import ToolError
+from .keeping import keep, note, redactor_of
 
 # A start that never became ready holds no request: it gets this long to end by itself.
 SHORT_GRACE = 5.0
-# How much of a start the journal is asked for where Docker has nothing any more.
-JOURNAL_LINES = 20000
 _LOOK = 0.1
-
-
-def secrets_of(paths: Paths) -> dict[str, str]:
-    """The secrets of the service; none when there is no file."""
-    try:
-        return parse_secrets(read_if_there(paths.secrets) or "")
-    except ValueError as error:
-        raise ToolError(f"{paths.secrets}: {error}; write it anew with deploy") from None
-
-
-def redactor_of(paths: Paths) -> Redactor:
-    """What takes the secrets of the service out of text, also those that its container was started with."""
-    return Redactor(secrets_of(paths), earlier_secrets.read(paths))
 
 
 def own_containers(paths: Paths, *, runner: Runner = run) -> list[containers.ContainerState]:
@@ -73,26 +52,6 @@ def end_without_docker(container_id: str, grace: float, *, clock: Clock = CLOCK)
     container_processes.kill(processes)
 
 
-def keep_evidence(paths: Paths, seq: int, raw_lines: Iterable[str], redactor: Redactor) -> dict[str, Any]:
-    """Keep a log as the log of a start, without secrets but with their names, and what its start-up lines say."""
-    kept = HeadTail()
-
-    def lines() -> Iterator[str]:
-        for raw in raw_lines:
-            line = redactor.line(raw)
-            kept.add(line)
-            yield line
-
-    source = lines()
-    report = parse_startup_log(source)
-    for _line in source:  # the parser may stop early; the log is kept to its end
-        pass
-    write_atomic(paths.start(seq) / "log", kept.text())
-    write_atomic(paths.start(seq) / "startup.json", to_json(report.to_dict()))
-    printed = {"printed_secrets": sorted(redactor.met)} if redactor.met else {}
-    return {"first_error": report.first_error_line, "log_lines_left_out": kept.left_out, **printed}
-
-
 def clean_cache(paths: Paths) -> None:
     """Take secrets out of what the engine of the current release noted beside its compile cache."""
     release_id = link_name(paths.current)
@@ -115,8 +74,8 @@ def close_start(paths: Paths, seq: int | None, state: containers.ContainerState,
             "container_started_at": state.started_at,
             "container_finished_at": state.finished_at,
         }
-        evidence = keep_evidence(paths, seq, containers.log_lines(state.id), redactor_of(paths))
-        starts.update(paths, seq, {**fields, **evidence})
+        evidence = keep(paths, seq, containers.log_lines(state.id))
+        note(paths, seq, {**fields, **evidence})
     containers.remove(state.id, runner=runner)
 
 

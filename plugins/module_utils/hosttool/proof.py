@@ -16,7 +16,7 @@ from ..io.proof import gather_host_evidence
 from ..io.releases import read_gate
 from ..io.serving import gather_verification
 from ..release.states import STARTING
-from . import engine
+from .keeping import secrets_of
 from .steps import Context
 
 
@@ -34,7 +34,7 @@ def prove(context: Context) -> list[Finding]:
     )
     started = context.found(STARTING)
     recorded = Identity(str(started.get("invocation_id") or ""), str(started.get("container_id") or ""))
-    key = engine.secrets_of(context.paths).get("VLLM_API_KEY")
+    key = secrets_of(context.paths).get("VLLM_API_KEY")
     evidence = gather_verification(expected, api_key=key, clock=context.clock)
     host = gather_host_evidence(context.paths, recorded, runner=context.runner)
     return judge_verification(expected, replace(evidence, host=host))

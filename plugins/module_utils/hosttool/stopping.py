@@ -17,6 +17,7 @@ from ..metrics.parse import parse_metrics
 from ..release.gate import Gate
 from . import engine
 from .errors import ToolError
+from .keeping import secrets_of
 from .steps import Context, Outcome, StepFailed
 from .stop_engine import gate_of_current
 
@@ -87,7 +88,7 @@ def leave_no_container(context: Context) -> None:
 
 def _requests(context: Context, gate: Gate) -> int | None:
     """How many requests run or wait; None when nobody answers."""
-    key = engine.secrets_of(context.paths).get("VLLM_API_KEY")
+    key = secrets_of(context.paths).get("VLLM_API_KEY")
     url = f"{gate.url}/metrics"
     answer: Answer = request(url, headers=authorization(key), timeout=_ASK_TIMEOUT, max_bytes=8 << 20)
     if not answer.ok:

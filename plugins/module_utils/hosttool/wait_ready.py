@@ -14,7 +14,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from types import FrameType
 
-from ..io import commands, containers, notify, starts, systemd
+from ..io import commands, containers, kept_log, notify, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner
 from ..io.files import append_line, read_if_there
@@ -31,11 +31,11 @@ from ..release.gate import (
     judge_start,
 )
 from ..release.paths import Paths
-from ..release.redact import Redactor
 from ..startup.parse import parse_startup_log
 from ..startup.progress import Progress
 from . import engine
 from .errors import ToolError
+from .keeping import Keeper, note, redactor_of, secrets_of
 from .probe import Prober
 from .process import MainProcess
 from .say import complain
@@ -45,6 +45,8 @@ from .stop_engine import gate_of_current
 _LOOK = 0.2
 _TELL = 5.0
 _LOG_TRIES, _LOG_PAUSE = 8, 0.05
+# Of a log of any length this is enough for the verdict, which must not wait for all of it to be read.
+_FIRST_BYTES, _LAST_BYTES = 512 << 10, 256 << 10
 
 
 def main(argv: Sequence[str]) -> int:
@@ -83,12 +85,14 @@ class Watch:
         self._moved = clock.monotonic()
         self._told = 0.0
         self._progress = Progress()
-        self._said = HeadTail()
+        self._keeper = Keeper(paths, seq, kept_log.PART)
+        self._first: list[str] = []
+        self._last = HeadTail(self._first.append, _FIRST_BYTES, _LAST_BYTES)
         self._stage = ""
         self._cancelled = False
         self._log: containers.LogStream | None = None
-        secrets = engine.secrets_of(paths)
-        self._redactor = Redactor(secrets)
+        secrets = secrets_of(paths)
+        self._redactor = redactor_of(paths)
         self._prober = Prober(self._gate.url, self._gate.served_names, secrets.get("VLLM_API_KEY"))
 
     def cancel(self, _signal: int, _frame: FrameType | None) -> None:
@@ -132,11 +136,13 @@ class Watch:
             container_id = self._container()
             if not container_id:
                 return
-            starts.update(self._paths, self._seq, {"container_id": container_id})
+            note(self._paths, self._seq, {"container_id": container_id})
             self._log = containers.LogStream(container_id)
         lines = self._log.read()
         for line in lines:
-            self._said.add(line)
+            self._keeper.add(line)
+            self._last.add(line)
+        self._keeper.flush()
         moved = [self._progress.feed(line) for line in lines]
         if any(moved):
             self._moved = self._clock.monotonic()
@@ -161,7 +167,7 @@ class Watch:
     def _keep_ready(self, reason: str) -> None:
         seconds = round(self._clock.monotonic() - self._began, 2)
         fields = {"ready": True, "verdict": READY, "reason": reason, "ready_at": self._clock.now()}
-        starts.update(self._paths, self._seq, {**fields, "ready_seconds": seconds})
+        note(self._paths, self._seq, {**fields, "ready_seconds": seconds})
         self._keep_what_was_seen()
         engine.clean_cache(self._paths)
         notify.status(f"serving since {self._clock.now()}; {reason}")
@@ -171,26 +177,27 @@ class Watch:
         cause = "" if verdict == CANCELLED else self._cause(verdict)
         said = self._redactor.line(reason + (f": {cause}" if cause else ""))
         fields = {"ready": False, "verdict": verdict, "reason": said, "verdict_at": self._clock.now()}
-        starts.update(self._paths, self._seq, fields)
-        self._keep_what_was_seen()
+        note(self._paths, self._seq, fields)
         complain(f"{self._paths.service}: {said}")
         notify.status(said, engine.SHORT_GRACE + EXTENSION_MARGIN)
+        self._keep_what_was_seen()
         container_id = self._container()
         if container_id and verdict != DEAD:
             containers.stop(container_id, engine.SHORT_GRACE, runner=self._runner)
 
     def _keep_what_was_seen(self) -> None:
-        """Keep the log as far as it was followed: a container that somebody removes takes its own log with it."""
-        lines = self._said.text().splitlines()
-        if lines:
-            kept = engine.keep_evidence(self._paths, self._seq, lines, self._redactor)
-            starts.update(self._paths, self._seq, kept)
+        """Keep the log as far as it was followed: a container that somebody removes takes its own log with it.
+
+        It also is the one with the beginning, when Docker lets go of it in the course of a long life.
+        """
+        if self._last.lines:
+            note(self._paths, self._seq, self._keeper.finish())
 
     def _cause(self, verdict: str) -> str:
         """The first real error of the engine's log; of one that has ended without, what Docker knows."""
         if verdict == DEAD:
             self._drain_log()
-        first = parse_startup_log(self._said.text().splitlines()).first_error_line
+        first = parse_startup_log([*self._first, *self._last.tail()]).first_error_line
         return first or (self._how_it_ended() if verdict == DEAD else "")
 
     def _how_it_ended(self) -> str:

@@ -24,6 +24,9 @@ from .docker_socket import asleep
 _ASK = 30.0
 # After so long without an answer it is worth a look whether Docker has died meanwhile.
 _FIRST_ASK = 5.0
+# A line that is longer comes in parts, so that no log takes memory without end.
+_LONGEST_LINE = 1 << 16
+_MOST_AT_ONCE = 4 << 20
 
 
 class DockerError(Exception):
@@ -167,15 +170,17 @@ class LogStream:
         self._rest = b""
 
     def read(self) -> list[str]:
-        """The lines that came since the last call. A progress bar rewrites its line, so ``\\r`` ends one too."""
-        data = self._rest
+        """The lines that came since the last call, some thousand at most of a log that never ends."""
+        ended = self.ended
+        parts, size = [self._rest], 0
         with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self._stream.fileno(), 65536):
-                data += chunk
-        *lines, self._rest = data.replace(b"\r", b"\n").split(b"\n")
-        if self.ended:
-            lines, self._rest = [*lines, self._rest], b""
-        return [line.decode("utf-8", "replace") for line in lines if line]
+            while size < _MOST_AT_ONCE and (chunk := os.read(self._stream.fileno(), 65536)):
+                parts.append(chunk)
+                size += len(chunk)
+        *whole, self._rest = b"".join(parts).replace(b"\r", b"\n").split(b"\n")
+        if ended or len(self._rest) > _LONGEST_LINE:
+            whole, self._rest = [*whole, self._rest], b""
+        return [line for raw in whole for line in _lines(raw)]
 
     @property
     def ended(self) -> bool:
@@ -196,8 +201,15 @@ def log_lines(name: str) -> Iterator[str]:
     with subprocess.Popen(  # pylint: disable=ansible-bad-function
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        for raw in process.stdout or ():
-            yield from raw.decode("utf-8", "replace").rstrip("\n").split("\r")
+        stream = cast(IO[bytes], process.stdout)
+        while raw := stream.readline(_LONGEST_LINE):
+            yield from _lines(raw)
+
+
+def _lines(raw: bytes) -> Iterator[str]:
+    """A progress bar rewrites its line, so ``\\r`` ends one too; empty ones say nothing."""
+    parts = raw.decode("utf-8", "replace").rstrip("\n").split("\r")
+    return (part[start : start + _LONGEST_LINE] for part in parts for start in range(0, len(part), _LONGEST_LINE))
 
 
 def _require_awake(runner: Runner) -> None:

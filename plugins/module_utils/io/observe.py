@@ -16,7 +16,7 @@ from typing import Any
 from ..release.files import RECORD_NAME
 from ..release.journal import Entry, JournalError
 from ..release.paths import LABEL_SERVICE, STATE_ROOT, Paths
-from ..release.service_state import ContainerSeen, ServiceState, StartState
+from ..release.service_state import ContainerSeen, ServiceState
 from . import containers, starts, systemd
 from .commands import Runner, run
 from .files import is_locked, link_name, read_if_there
@@ -38,7 +38,7 @@ def observe(paths: Paths, *, runner: Runner = run) -> ServiceState:
         entries=entries,
         journal_error=journal_error,
         contents={name: content for name in (current, last_good) if name and (content := _content(paths, name))},
-        starts=tuple(_start(paths, seq) for seq in starts.numbers(paths)),
+        starts=tuple(starts.state_of(paths, seq) for seq in starts.numbers(paths)),
         containers=None if seen is None else tuple(each.id for each in seen),
         container_states=seen or (),
         installed=paths.unit_file.exists(),
@@ -82,11 +82,6 @@ def _content(paths: Paths, release_id: str) -> Mapping[str, Any]:
         return {}
     content = data.get("content") if isinstance(data, dict) else None
     return content if isinstance(content, dict) else {}
-
-
-def _start(paths: Paths, seq: int) -> StartState:
-    data = starts.read(paths, seq)
-    return StartState(seq, data.get("release"), data.get("ready_seconds"), data)
 
 
 def _containers(paths: Paths, runner: Runner) -> tuple[ContainerSeen, ...] | None:

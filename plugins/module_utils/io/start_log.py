@@ -16,7 +16,7 @@ from ..release.paths import Paths
 from ..release.redact import Redactor
 from ..startup.lines import redact
 from ..startup.parse import StartupReport, parse_startup_log
-from . import containers, earlier_secrets, starts
+from . import containers, earlier_secrets, kept_log, starts
 from .expected import NotHere, secrets_of
 
 LATEST = "latest"
@@ -38,8 +38,12 @@ def read_start(paths: Paths, start: str, max_lines: int) -> StartLog:
     seq = start_number(paths, start)
     known = starts.read(paths, seq)
     tail = _Tail(max_lines)
-    report = parse_startup_log(tail.watch(_lines(paths, seq, known)))
-    return StartLog({"seq": seq, **known}, report, tuple(tail.kept), tail.count)
+    try:
+        lines = log_lines(paths, seq)
+    except NotHere:  # what is known of the start is worth showing all the same
+        lines = iter(())
+    report = parse_startup_log(tail.watch(lines))
+    return StartLog({"seq": seq, **known}, report, tail.shown(), tail.count)
 
 
 def start_number(paths: Paths, start: str) -> int:
@@ -54,27 +58,38 @@ def start_number(paths: Paths, start: str) -> int:
     return int(start)
 
 
-def _lines(paths: Paths, seq: int, known: dict[str, Any]) -> Iterator[str]:
-    """The kept log without secrets, else the container's, from which they are taken here."""
-    path = paths.start(seq) / "log"
-    if path.is_file():
-        with path.open(encoding="utf-8", errors="replace") as stream:
-            yield from stream
-    elif known.get("container_id"):
-        redactor = Redactor(secrets_of(paths), earlier_secrets.read(paths))
-        for line in containers.log_lines(str(known["container_id"])):
-            yield redactor.line(line)
+def log_lines(paths: Paths, seq: int) -> Iterator[str]:
+    """The lines of a start's log, without secrets: what was kept, also of one on its way, else what Docker has.
+
+    NotHere when there is none.
+    """
+    found = kept_log.find(paths.start(seq))
+    container = str(starts.read(paths, seq).get("container_id") or "")
+    if found is not None:
+        return kept_log.read_lines(found)
+    if container:
+        return _of_container(paths, container)
+    raise NotHere(f"{paths.service}: start {seq} has no log: no container of it was ever seen")
+
+
+def _of_container(paths: Paths, container: str) -> Iterator[str]:
+    redactor = Redactor(secrets_of(paths), earlier_secrets.read(paths))
+    return (redactor.line(line) for line in containers.log_lines(container))
 
 
 class _Tail:
     """Pass lines on, count them, and keep the last ones."""
 
     def __init__(self, size: int) -> None:
-        self.kept: deque[str] = deque(maxlen=size)
+        self._kept: deque[str] = deque(maxlen=size)
         self.count = 0
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
             self.count += 1
-            self.kept.append(redact(line.rstrip("\r\n")[:_LONGEST_LINE]))
+            self._kept.append(line)
             yield line
+
+    def shown(self) -> tuple[str, ...]:
+        """The last lines, as people may see them."""
+        return tuple(redact(line.rstrip("\r\n")[:_LONGEST_LINE]) for line in self._kept)

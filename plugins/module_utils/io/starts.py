@@ -1,6 +1,6 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""The evidence of every start on the disk: ``starts/<seq>/state.json``, ``log``, ``startup.json``. No decisions.
+"""The evidence of every start on the disk: ``starts/<seq>/state.json``, ``startup.json``, the log. No decisions.
 
 Private to the collection.
 """
@@ -13,10 +13,10 @@ from typing import Any
 
 from ..release.files import to_json
 from ..release.paths import Paths
+from ..release.retention import to_let_go
+from ..release.service_state import StartState
 from .files import make_folder, read_if_there, sync_folder, write_atomic
-
-# Evidence is small, but a service may be started for years.
-KEPT = 50
+from .kept_log import size_of
 
 
 def numbers(paths: Paths) -> list[int]:
@@ -26,7 +26,7 @@ def numbers(paths: Paths) -> list[int]:
 
 
 def begin(paths: Paths, fields: dict[str, Any]) -> int:
-    """Make the folder of a new start, and let the oldest ones beyond the last fifty go."""
+    """Make the folder of a new start, and let go of earlier ones as the retention says."""
     known = numbers(paths)
     seq = known[-1] + 1 if known else 1
     # A folder gets its number when its file is in it: one without would be a start that nobody knows anything of.
@@ -36,7 +36,8 @@ def begin(paths: Paths, fields: dict[str, Any]) -> int:
     write_atomic(part / "state.json", to_json({"seq": seq, "service": paths.service, **fields}))
     part.rename(paths.start(seq))
     sync_folder(paths.starts)
-    for old in known[: max(0, len(known) + 1 - KEPT)]:
+    earlier = [state_of(paths, number) for number in known]
+    for old in to_let_go(earlier, {number: size_of(paths.start(number)) for number in known}):
         shutil.rmtree(paths.start(old), ignore_errors=True)
     return seq
 
@@ -53,6 +54,12 @@ def read(paths: Paths, seq: int) -> dict[str, Any]:
     except ValueError:
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def state_of(paths: Paths, seq: int) -> StartState:
+    """The same as a value that can be judged."""
+    data = read(paths, seq)
+    return StartState(seq, data.get("release"), data.get("ready_seconds"), data)
 
 
 def latest(paths: Paths) -> int | None:

@@ -1,6 +1,6 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the beginning and the end of a text that may have any length.
+"""Keep the beginning and the end of a text that may have any length; memory holds no more than the end.
 
 Private to the collection.
 """
@@ -8,37 +8,52 @@ Private to the collection.
 from __future__ import annotations
 
 from collections import deque
-
-HEAD_BYTES = 512 * 1024
-TAIL_BYTES = 256 * 1024
+from typing import Callable
 
 
 class HeadTail:
-    """Takes lines; keeps the first and the last of them, and says how many it left out."""
+    """Takes lines: the first ones go to ``write`` as they come, of all others the last are held; counts the rest."""
 
-    def __init__(self, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
-        self._head: list[str] = []
-        self._tail: deque[str] = deque()
+    def __init__(self, write: Callable[[str], object], head_bytes: int, tail_bytes: int) -> None:
+        self._write = write
+        self._tail: deque[tuple[str, int]] = deque()
         self._head_left = head_bytes
         self._tail_left = tail_bytes
         self._tail_bytes = tail_bytes
+        self.lines = 0
         self.left_out = 0
 
     def add(self, line: str) -> None:
         """Take the next line; one that is longer than the whole tail is cut."""
-        size = len(line) + 1
-        if not self._tail and not self.left_out and size <= self._head_left:
-            self._head.append(line)
+        self.lines += 1
+        size = _size(line)
+        if self._head_left >= size:
             self._head_left -= size
+            self._write(line)
             return
-        line = line[: self._tail_bytes - 1]
-        self._tail.append(line)
-        self._tail_left -= len(line) + 1
+        self.end_head()
+        if size > self._tail_bytes:
+            line = line.encode("utf-8", "replace")[: self._tail_bytes - 1].decode("utf-8", "ignore")
+            size = _size(line)
+        self._tail.append((line, size))
+        self._tail_left -= size
         while self._tail_left < 0:
-            self._tail_left += len(self._tail.popleft()) + 1
+            self._tail_left += self._tail.popleft()[1]
             self.left_out += 1
 
-    def text(self) -> str:
-        """What was kept, with a line in between that says what was not."""
-        gap = [f"[... {self.left_out} lines left out ...]"] if self.left_out else []
-        return "".join(line + "\n" for line in [*self._head, *gap, *self._tail])
+    def end_head(self) -> None:
+        """From here on only the last lines count."""
+        self._head_left = 0
+
+    def tail(self) -> list[str]:
+        """The last lines, without those that went to the head."""
+        return [line for line, _size in self._tail]
+
+
+def gap_line(left_out: int) -> str:
+    """The line that stands for those that were not kept."""
+    return f"[... {left_out} lines left out ...]"
+
+
+def _size(line: str) -> int:
+    return len(line.encode("utf-8", "replace")) + 1

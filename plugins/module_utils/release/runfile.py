@@ -62,6 +62,9 @@ def run_options(record: ReleaseRecord) -> list[Group]:
         ("--cidfile", str(paths.cid)),
         ("--label", f"{LABEL_SERVICE}={record.service}"),
         ("--label", f"{LABEL_RELEASE}={record.id}"),
+        # The client waits for the end and passes no line on: the log is Docker's, stored once and bounded, and no rate
+        # limit loses any of it. What Docker itself has to say still goes to the journal.
+        ("--attach", "stdin"),
         ("--log-driver", "json-file"),
         ("--log-opt", "max-size=50m"),
         ("--log-opt", "max-file=3"),

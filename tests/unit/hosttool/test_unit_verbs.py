@@ -9,12 +9,17 @@ import json
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Listener
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import after_stop, before_start, engine
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import before_start, engine, keeping
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.stop_engine import await_client, stop
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import container_processes, earlier_secrets, starts
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import (
+    container_processes,
+    earlier_secrets,
+    kept_log,
+    starts,
+)
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import make_folder
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import append_entry
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, INTENT, Entry
@@ -288,14 +293,72 @@ def test_what_was_stopped_past_systemd_is_named_also_when_the_container_is_gone(
     assert "its container was gone" in known["evidence_error"]
 
 
-@pytest.mark.parametrize(("journal", "kept"), [(["one"], "one\ntwo\n"), (["one", "two", "three"], "one\ntwo\nthree\n")])
+@pytest.mark.parametrize("name", ["log", "log.part"])
 @pytest.mark.usefixtures("docker")
-def test_of_a_removed_container_the_longer_log_is_kept(paths, served, monkeypatch, journal, kept):
-    """The gate has read more than the client could pass on before it died, or the client more since."""
-    (paths.start(1) / "log").write_text("one\ntwo\n")
-    monkeypatch.setattr(after_stop.systemd, "said_by_main", lambda *_words, runner: journal)
+def test_of_a_removed_container_is_kept_what_the_gate_has_read(paths, served, name):
+    """Also when the gate was killed before it could complete what it had read."""
+    (paths.start(1) / name).write_text("one\nValueError: two\n")
     assert finish(paths, environ={**served, "EXIT_STATUS": "137"})
+    assert (paths.start(1) / "log").read_text() == "one\nValueError: two\n"
+    assert not (paths.start(1) / "log.part").exists()
+    known = starts.read(paths, 1)
+    assert "the log ends where the gate stopped reading" in known["evidence_error"]
+    assert known.get("first_error") == ("ValueError: two" if name == "log.part" else None)
+
+
+def test_the_beginning_that_docker_has_let_go_of_stays(paths, docker, served):
+    """A long noisy life: Docker keeps the newest part of the log, the gate has kept the start-up."""
+    (paths.start(1) / "log").write_text("the start-up\n[... 3 lines left out ...]\nserving\n")
+    docker.make("c1", "noise 8\nValueError: the end\n", Status="exited", ExitCode=0)
+    assert finish(paths, environ=served)
+    gap = "[... the lines in between were left out: Docker had let go of them when this start ended ...]\n"
+    kept = f"the start-up\n[... 3 lines left out ...]\nserving\n{gap}noise 8\nValueError: the end\n"
     assert (paths.start(1) / "log").read_text() == kept
+    known = starts.read(paths, 1)
+    assert (known["first_error"], known["log_lines"], known["log_lines_left_out"]) == ("ValueError: the end", 2, 0)
+
+
+def test_a_log_that_docker_has_whole_is_kept_anew(paths, docker, served, secrets):
+    (paths.start(1) / "log").write_text("(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token [secret HF_TOKEN]\n")
+    docker.make("c1", LOG, Status="exited", ExitCode=0)
+    assert finish(paths, environ=served)
+    assert (paths.start(1) / "log").read_text().splitlines() == [
+        "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token [secret HF_TOKEN]",
+        "ValueError: [secret HF_TOKEN] is no model",
+    ]
+
+
+def test_a_container_without_a_word_takes_nothing_from_what_was_kept(paths, docker, served):
+    (paths.start(1) / "log").write_text("one\n")
+    docker.make("c1", "", Status="exited", ExitCode=0)
+    assert finish(paths, environ=served)
+    assert (paths.start(1) / "log").read_text() == "one\n"
+
+
+def test_what_looks_like_a_key_is_not_kept(paths, docker, served):
+    docker.make("c1", "args: --api-key abcdef123 hf_abcdefghij\n", Status="exited", ExitCode=0)
+    assert finish(paths, environ=served)
+    assert (paths.start(1) / "log").read_text() == "args: --api-key *** hf_***\n"
+
+
+def test_a_disk_that_refuses_is_said_and_leaves_no_container(paths, docker, served, monkeypatch, capsys):
+    def refuse(*_words):
+        raise OSError(28, "No space left on device")
+
+    docker.make("c1", LOG, Status="exited", ExitCode=1)
+    monkeypatch.setattr(kept_log, "_open_new", refuse)
+    assert finish(paths, environ=served)
+    assert docker.left == [] and not (paths.start(1) / "log").exists()
+    known = starts.read(paths, 1)
+    assert known["evidence_error"] == "its log could not be kept whole: No space left on device"
+    assert (known["exit_code"], known["ending"], known["log_lines_left_out"]) == (1, "engine_ended", 2)
+
+    docker.make("c1", LOG, Status="exited", ExitCode=1)
+    monkeypatch.setattr(starts, "write_atomic", refuse)
+    monkeypatch.setattr(keeping, "write_atomic", refuse)
+    assert finish(paths, environ=served)
+    assert docker.left == []
+    assert f"chat: {paths.start(1)} could not be written: No space left on device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

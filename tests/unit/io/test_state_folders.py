@@ -13,6 +13,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import a
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.observe import observe, services_on_host
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, Entry, JournalError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.retention import KEPT_STARTS
 
 
 @pytest.fixture
@@ -46,8 +47,8 @@ def test_a_spoiled_journal_is_not_written_to(paths):
 
 
 def test_starts_are_counted_on_and_the_oldest_go(paths):
-    numbers = [starts.begin(paths, {"invocation_id": f"i{number}"}) for number in range(1, starts.KEPT + 4)]
-    assert numbers == list(range(1, starts.KEPT + 4))
+    numbers = [starts.begin(paths, {"invocation_id": f"i{number}"}) for number in range(1, KEPT_STARTS + 4)]
+    assert numbers == list(range(1, KEPT_STARTS + 4))
     assert starts.numbers(paths) == numbers[3:]
     assert starts.of_invocation(paths, "i7") == 7
     assert starts.of_invocation(paths, "") is None and starts.of_invocation(paths, "other") is None

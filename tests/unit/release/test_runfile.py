@@ -50,6 +50,8 @@ def test_the_file_asks_docker_for_what_the_release_says(make_release, tmp_path):
     assert after(words, "--cidfile") == ["/run/gpuhosts-vllm/chat/cid"]
     assert after(words, "--label") == ["io.gpuhosts.vllm.service=chat", f"io.gpuhosts.vllm.release={record.id}"]
     assert after(words, "--publish") == ["127.0.0.1:8000:8000"]
+    assert after(words, "--attach") == ["stdin"]
+    assert after(words, "--log-driver") == ["json-file"]
     assert after(words, "--log-opt") == ["max-size=50m", "max-file=3"]
     assert "--init" in words and "--rm" not in words and "--restart" not in words
     image = words.index(record.host.image_id)
