@@ -22,6 +22,10 @@ _REDACTED = re.compile(
     r"|(://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 
+# Every one of the patterns above holds one of these words: a line with none is left alone, at a tenth of the price.
+_HINTS = ("hf_", "sk-", "earer", "api-key", "api_key", "hf-token", "password", "://")
+_HINTS += ("TOKEN", "SECRET", "API_KEY", "PASSWORD")
+
 
 def plain_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield the log's lines as a person sees them; a line that was rewritten by ``\\r`` is as many lines as states."""
@@ -34,4 +38,6 @@ def plain_lines(lines: Iterable[str]) -> Iterator[str]:
 
 def redact(text: str) -> str:
     """Take out what looks like a key, a token or a password."""
+    if not any(hint in text for hint in _HINTS):
+        return text
     return _REDACTED.sub(lambda match: next((kept for kept in match.groups() if kept), "") + "***", text)
