@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,17 @@ def host_report(host: str, variables: Mapping[str, Any], show: list[str], only: 
         for result in variables.get("vllm_verified", {}).get("results", [])
         if "findings" in result
     }
-    return [
+    diagnosed = {
+        result["item"]["name"]: result
+        for result in variables.get("vllm_diagnosed", {}).get("results", [])
+        if "diagnosis" in result
+    }
+    reports = [
         service_report(host, service, plans.get(service["name"], {}), proofs.get(service["name"], {}), show)
         for service in variables["vllm_judged"]["services"]
         if not only or service["name"] in only
     ]
+    return [with_diagnosis(report, diagnosed.get(report.service)) for report in reports]
 
 
 def service_report(
@@ -63,6 +70,15 @@ def service_report(
         findings=tuple(findings),
         facts=proof.get("facts", {}),
     )
+
+
+def with_diagnosis(report: ServiceReport, result: Mapping[str, Any] | None) -> ServiceReport:
+    """Give the entry of a service what its diagnosis found."""
+    if result is None:
+        return report
+    findings = tuple(finding_from_dict(data) for data in result["diagnosis"]["findings"])
+    bundle = result.get("bundle") or None
+    return replace(report, findings=(*report.findings, *findings), diagnosis=result["diagnosis"], bundle=bundle)
 
 
 def left_findings(host: str, variables: Mapping[str, Any]) -> list[Finding]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .diagnose.text import section_lines
 from .findings import INFO, Finding, failing, one_line, worst_first
 
 _INDENT = "    "
@@ -20,7 +21,7 @@ _INDENT = "    "
 
 @dataclass(frozen=True)
 class ServiceReport:
-    """What a run knows of one service on one host; ``plan`` and ``facts`` are plain data of the modules."""
+    """What a run knows of one service on one host; ``plan``, ``facts`` and ``diagnosis`` are plain data of the modules."""
 
     host: str
     service: str
@@ -30,6 +31,8 @@ class ServiceReport:
     plan: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    diagnosis: Mapping[str, Any] = field(default_factory=dict)
+    bundle: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,8 @@ def service_lines(entry: ServiceReport) -> list[str]:
     """Write the block of one service."""
     head = "  ".join(word for word in (entry.host, entry.service, entry.image, entry.plan.get("wanted")) if word)
     lines = [head, *_plan_lines(entry.plan), *_figure_lines(entry.facts)]
+    if entry.diagnosis:  # its sections have the findings, in the order in which one debugs
+        return [*lines, *section_lines(entry.diagnosis), *_bundle_lines(entry)]
     lines += [_INDENT + _finding_line(finding) for finding in worst_first(entry.findings)]
     if entry.url and entry.facts:
         lines += [f"{_INDENT}call it on {entry.host}:", f"{_INDENT}  {curl_line(entry)}"]
@@ -186,6 +191,10 @@ def _figure_lines(facts: Mapping[str, Any]) -> list[str]:
     if facts.get("completion_tokens"):
         figures.append(f"generated {facts['completion_tokens']} tokens in {facts['completion_seconds']:.2f} s")
     return [_INDENT + "; ".join(figures)] if figures else []
+
+
+def _bundle_lines(entry: ServiceReport) -> list[str]:
+    return ["", f"{_INDENT}evidence: {entry.bundle}"] if entry.bundle else []
 
 
 def _finding_line(finding: Finding) -> str:

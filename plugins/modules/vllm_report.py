@@ -14,7 +14,7 @@ version_added: 0.1.0
 author: The gpuhosts.vllm founders (@gpuhosts)
 description:
   - Runs on the controller, once for all hosts of the play. Reads what the other plays registered for every host as
-    C(vllm_judged), C(vllm_plan) and C(vllm_verified).
+    C(vllm_judged), C(vllm_plan), C(vllm_verified) and C(vllm_diagnosed).
   - Fails when a finding is an error, when a running service differs from its definition, or when a host never got to
     its end.
 extends_documentation_fragment:
@@ -30,7 +30,7 @@ options:
     description: The parts of the report.
     type: list
     elements: str
-    choices: [plan, verification]
+    choices: [plan, verification, diagnosis]
     default: [plan, verification]
   only:
     description: Service names to narrow the report to, a list or a text with commas. Empty means all.
