@@ -161,6 +161,11 @@ findings:
   type: list
   elements: dict
   returned: always
+why:
+  description: The diagnosis of a start that failed, in lines for people. What its log says, what to do, the runbook.
+  type: list
+  elements: str
+  returned: when there is a run
 run_as:
   description: The C(uid) and C(gid) that the container runs as.
   type: dict
@@ -301,10 +306,9 @@ def main() -> None:
     except (ToolError, JournalError, OSError) as error:
         module.fail_json(msg=str(error) if isinstance(error, ToolError) else f"{paths.service}: {error}")
     if result.get("result") not in (None, COMMITTED):
-        module.fail_json(
-            msg=f"{result['summary'].rstrip('.')}. Look at: vllm-host status {paths.service}; {result['next']}",
-            **result,
-        )
+        look = f"Look at: vllm-host status {paths.service}; {result['next']}"
+        lines = [f"{result['summary'].rstrip('.')}.", *(f"  {line}" for line in result["why"]), look]
+        module.fail_json(msg=("\n" if result["why"] else " ").join(lines), **result)
     module.exit_json(**result)
 
 

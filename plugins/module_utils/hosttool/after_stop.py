@@ -13,11 +13,14 @@ from collections.abc import Mapping, Sequence
 from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
+from ..io.diagnoses import diagnosis
 from ..io.files import remove
 from ..release.ending import Seen, judge_ending
 from ..release.paths import Paths
+from ..release.why import why_lines
 from . import engine, scene
 from .keeping import keep_left, note
+from .say import complain
 from .service_args import parser, paths_of
 from .stop_engine import gate_of_current
 
@@ -109,6 +112,10 @@ def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
     ending = judge_ending(scene.with_evidence(seen, known), paths.unit)
     served = {} if seen.served is None else {"served_seconds": round(seen.served, 1)}
     note(paths, seq, {**ending.to_dict(), **served, **ending.missing_verdict(known)})
+    finding = diagnosis(paths, seq) if ending.fault else None
+    complain(f"{paths.service}: start {seq} ended: {ending.reason} ({ending.id})")
+    for line in why_lines(finding) if finding else ():
+        complain(f"  {line}")
     if not ending.counts:
         systemd.reset_failed(paths.unit, runner=runner)
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..findings import Finding
 from ..io import starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
+from ..io.diagnoses import diagnosis
 from ..io.files import is_locked, read_if_there
 from ..io.journals import read_journal
+from ..release.gate import INTERRUPTED
 from ..release.journal import Entry, opening, outcome, run_entries
 from ..release.paths import Paths
 from ..release.plan import way_on
 from ..release.states import ABORTED, COMMITTED, REMOVE, STARTING, STARTING_KINDS
 from ..release.view import run_summary, run_title, run_view, step_line
+from ..release.why import why_lines
 from .errors import ToolError
 from .opening import start_driver
 
@@ -43,6 +47,7 @@ def watch(paths: Paths, run_id: str, wait: float, *, clock: Clock = CLOCK, runne
 def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
     """A run as the module returns it."""
     end = outcome(records)
+    why = _why(paths, records) if end not in (None, COMMITTED) else None
     return {
         "changed": end != ABORTED,
         "release": records[0].release,
@@ -55,7 +60,8 @@ def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
         "summary": run_summary(paths.service, records),
         "next": way_on(paths.service, records) if end not in (None, COMMITTED) else "",
         "start": _start(paths, records),
-        "findings": _findings(records),
+        "findings": [*_findings(records), *([why.to_dict()] if why else [])],
+        "why": why_lines(why) if why else [],
         "diff": _diff(records, end),
     }
 
@@ -99,6 +105,14 @@ def _start(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
         "seconds": known.get("ready_seconds"),
         **{key: value for key, value in facts.items() if value is not None},
     }
+
+
+def _why(paths: Paths, records: Sequence[Entry]) -> Finding | None:
+    """What the log of the run's start says of its failure; of one that was interrupted it says nothing."""
+    started = [entry.data for entry in records if entry.state == STARTING and entry.data.get("seq")]
+    if not started or started[-1].get("verdict") in INTERRUPTED:
+        return None
+    return diagnosis(paths, int(started[-1]["seq"]))
 
 
 def _findings(records: Sequence[Entry]) -> list[dict[str, Any]]:

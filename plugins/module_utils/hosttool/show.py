@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io import starts
+from ..io.diagnoses import diagnosis
 from ..io.expected import NotHere
 from ..io.files import read_if_there
 from ..io.journals import read_journal
@@ -54,7 +55,9 @@ def _start(paths: Paths, start: str) -> Any:
         seq = start_number(paths, start)
     except NotHere as error:
         raise ToolError(str(error)) from error
-    return {**starts.read(paths, seq), "startup": starts.startup(paths, seq)}
+    finding = diagnosis(paths, seq)
+    why = {"diagnosis": finding.to_dict()} if finding else {}
+    return {**starts.read(paths, seq), **why, "startup": starts.startup(paths, seq)}
 
 
 def _journal(paths: Paths) -> Any:

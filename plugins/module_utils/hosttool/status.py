@@ -11,6 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ..findings import finding_from_dict
+from ..io.diagnoses import diagnosis
 from ..io.files import read_if_there
 from ..io.observe import observe
 from ..io.readers import may_ask_docker
@@ -21,6 +23,7 @@ from ..release.paths import Paths
 from ..release.plan import playbook
 from ..release.service_state import ServiceState
 from ..release.view import run_summary, run_view
+from ..release.why import why_lines
 from .say import say
 from .service_args import parser, readable_paths
 
@@ -35,16 +38,17 @@ def main(argv: Sequence[str]) -> int:
     args = arguments.parse_args(argv)
     paths = readable_paths(args.service)
     state = observe(paths)
-    data = status_of(state)
+    data = status_of(paths, state)
     say(json.dumps(data, indent=2) if args.json else "\n".join(status_lines(paths, state, data)))
     return 0 if data["serves_committed"] else 1
 
 
-def status_of(state: ServiceState) -> dict[str, Any]:
-    """The state as plain data."""
+def status_of(paths: Paths, state: ServiceState) -> dict[str, Any]:
+    """The state as plain data; of a row of failures its first one is diagnosed."""
     records = last_run(state.entries)
     last_start = state.starts[-1].data if state.starts else {}
     first = None if state.is_serving else first_failed_start(state.starts)
+    finding = diagnosis(paths, first.seq) if first else None
     return {
         "service": state.name,
         "unit": None if state.unit is None else {"active": state.unit.active, "sub": state.unit.sub},
@@ -57,6 +61,7 @@ def status_of(state: ServiceState) -> dict[str, Any]:
         "containers": None if state.containers is None else list(state.containers),
         "last_start": dict(last_start),
         "first_failure": dict(first.data) if first else None,
+        "diagnosis": finding.to_dict() if finding else None,
         "last_run": {**run_view(records), "outcome": outcome(records)} if records else None,
         "driver_alive": state.driver_alive,
         "serves_committed": bool(state.is_running and state.current and state.current == state.last_good),
@@ -81,8 +86,11 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
     first = data["first_failure"]
     if first and first.get("seq") != start.get("seq"):
         lines.append(
-            f"  failed first at start {first['seq']}: {failure_text(first)}; its log: {paths.start(first['seq'])}"
+            f"  failed first at start {first['seq']}: {failure_text(first)}; "
+            f"its log: vllm-host startup-log {state.name} --start {first['seq']} --log"
         )
+    if data["diagnosis"]:
+        lines += [f"    {line}" for line in why_lines(finding_from_dict(data["diagnosis"]))]
     records = last_run(state.entries)
     lines += [f"  last run   {run_summary(state.name, records)}"] if records else []
     if state.open_run and not state.driver_alive:

@@ -23,8 +23,10 @@ _REDACTED = re.compile(
 )
 
 # Every one of the patterns above holds one of these words: a line with none is left alone, at a tenth of the price.
-_HINTS = ("hf_", "sk-", "earer", "api-key", "api_key", "hf-token", "password", "://")
-_HINTS += ("TOKEN", "SECRET", "API_KEY", "PASSWORD")
+_HINTS = (
+    *("hf_", "sk-", "earer", "api-key", "api_key", "hf-token", "password", "://"),
+    *("TOKEN", "SECRET", "API_KEY", "PASSWORD"),
+)
 
 
 def plain_lines(lines: Iterable[str]) -> Iterator[str]:

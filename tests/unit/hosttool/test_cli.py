@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -80,15 +81,51 @@ def test_show_and_startup_log(tool, paths, record):
     assert json.loads(tool("show", "chat")[1])["id"] == record.id
     assert json.loads(tool("show", "chat", "journal")[1]) == []
     code, _out, err = tool("startup-log", "chat")
-    assert (code, err) == (1, "vllm-host startup-log: chat was never started here\n")
+    never = "chat was never started on this host; run the deploy playbook"
+    assert (code, err) == (1, f"vllm-host startup-log: {never}\n")
     seq = starts.begin(paths, {})
     (paths.start(seq) / "startup.json").write_text('{"kv_cache_tokens": [10]}')
     (paths.start(seq) / "log").write_text("ready\n")
     assert json.loads(tool("startup-log", "chat")[1]) == {"start": 1, "kv_cache_tokens": [10]}
     assert tool("startup-log", "chat", "--log", "--start", "1")[1] == "ready\n"
-    assert "has no start 7; kept are 1 to 1" in tool("startup-log", "chat", "--start", "7")[2]
+    assert "has no start '7'; kept are 1 to 1" in tool("startup-log", "chat", "--start", "7")[2]
     assert json.loads(tool("show", "chat", "start", "--start", "1")[1])["startup"] == {"kv_cache_tokens": [10]}
     assert "has no start '7'; kept are 1 to 1" in tool("show", "chat", "start", "--start", "7")[2]
+
+
+@pytest.mark.parametrize("name", ["log", "log.gz", "log.part"])
+def test_a_kept_log_is_shown_whatever_its_form(tool, paths, name):
+    seq = starts.begin(paths, {})
+    text = "one\nzw\u00f6lf\n"
+    data = gzip.compress(text.encode()) if name == "log.gz" else text.encode()
+    (paths.start(seq) / name).write_bytes(data)
+    assert tool("startup-log", "chat", "--log") == (0, text, "")
+
+
+def test_a_start_without_a_container_has_no_log(tool, paths):
+    starts.begin(paths, {})
+    said = "vllm-host startup-log: chat: start 1 has no log: no container of it was ever seen\n"
+    assert tool("startup-log", "chat", "--log") == (1, "", said)
+
+
+def test_a_failure_is_shown_with_its_diagnosis(tool, paths):
+    """Of a row of failures the first one says why."""
+    report = {"state": "failed", "diagnosis": "port_in_use", "evidence": ["OSError: [Errno 98]"], "remedy": "move it"}
+    failed = {"ending": "engine_ended", "fault": True, "ended_at": "t", "ending_reason": "it ended"}
+    starts.begin(paths, {**failed, "reason": "the engine ended"})
+    starts.begin(paths, failed)
+    (paths.start(1) / "startup.json").write_text(json.dumps(report))
+    said = tool("status", "chat")[1]
+    assert "failed first at start 1: it ended" in said
+    assert said.split("its log: vllm-host startup-log chat --start 1 --log\n")[1].splitlines()[:4] == [
+        "    diagnosis: the address is taken (port_in_use)",
+        "      OSError: [Errno 98]",
+        "    remedy: move it",
+        "    runbook: docs/runbooks/diagnoses/port_in_use.md",
+    ]
+    assert json.loads(tool("status", "chat", "--json")[1])["diagnosis"]["id"] == "port_in_use"
+    assert json.loads(tool("show", "chat", "start", "--start", "1")[1])["diagnosis"]["source"].endswith("in_use.md")
+    assert "diagnosis" not in json.loads(tool("show", "chat", "start", "--start", "2")[1])
 
 
 def test_run_without_a_run(tool):

@@ -25,6 +25,12 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import a
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, INTENT, Entry
 
 LOG = "(APIServer pid=1) INFO 11-30 12:00:00 [x.py:1] token planted-token\nValueError: planted-token is no model\n"
+PORT_TAKEN = """\
+(APIServer pid=1) INFO 11-30 12:00:00 [api_utils.py:339] vLLM API server version 0.32.0
+Traceback (most recent call last):
+  File "/usr/local/bin/vllm", line 8, in <module>
+OSError: [Errno 98] Address already in use
+"""
 
 
 @pytest.fixture
@@ -147,6 +153,19 @@ def test_an_ending_is_kept_and_nothing_is_left(paths, docker, invocation, secret
     kept = [path.read_text() for path in paths.start(1).iterdir()]
     assert len(kept) == 3 and not [text for text in kept if secrets in text]
     assert json.loads((paths.start(1) / "startup.json").read_text())["first_error_line"]
+
+
+def test_the_journal_is_told_how_a_start_ended_and_why(paths, docker, invocation, capsys):
+    """The engine's own lines are not in it."""
+    environ = invocation("i1")
+    prepare(paths)
+    docker.make("c1", PORT_TAKEN, Status="exited", ExitCode=1)
+    paths.cid.write_text("c1")
+    assert finish(paths, environ=environ)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("chat: start 1 ended: ") and said[0].endswith("(engine_ended)")
+    assert "  diagnosis: the address is taken (port_in_use)" in said
+    assert "  runbook: docs/runbooks/diagnoses/port_in_use.md" in said
 
 
 def test_a_start_whose_gate_was_killed_has_a_verdict_all_the_same(paths, docker, invocation):
