@@ -53,7 +53,7 @@ class ActionModule(HostAction):
             write_bytes_atomic(path, data)
         except OSError as error:
             message = (
-                f"vllm_diagnose_folder: {path} cannot be written: {error.strerror}. Allowed: a folder on the controller "
-                "that its user may write to. Next: correct it, then run gpuhosts.vllm.diagnose"
+                f"vllm_diagnose_folder: {path} cannot be written: {error.strerror}. Allowed: a folder of the "
+                "controller that its user may write to. Next: correct it, then run gpuhosts.vllm.diagnose"
             )
             raise AnsibleActionFail(message) from None

@@ -21,7 +21,7 @@ _INDENT = "    "
 
 @dataclass(frozen=True)
 class ServiceReport:
-    """What a run knows of one service on one host; ``plan``, ``facts`` and ``diagnosis`` are plain data of the modules."""
+    """What a run knows of one service on one host; ``plan``, ``facts``, ``diagnosis`` are plain data of modules."""
 
     host: str
     service: str

@@ -85,7 +85,7 @@ def _of_the_service(case: Case) -> Iterator[Finding]:
             remedy=playbook("start", case.service),
             source="docs/runbooks/stop-start.md",
         )
-    elif not state.is_running and not case.start.get("fault"):
+    elif not state.is_running and not list(_of_the_log(case)):
         yield Finding(
             "not_running",
             ERROR,
