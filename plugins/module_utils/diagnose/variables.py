@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-HIDDEN = "(not shown)"
+HIDDEN = "[not-shown]"
 SHOWN = frozenset(
     {
         "NCCL_ALGO",
