@@ -67,7 +67,7 @@ KINDS = (
         r"(?:out of memory|OutOfMemoryError|not enough (?:GPU )?memory)(?:.*?Tried to allocate (?P<oom_tried_mib>[\d.]+) "
         r"(?P<oom_tried_mib_unit>[KMG]iB|bytes))?(?:.*?total capacity of (?P<gpu_total_gib>[\d.]+) GiB)?"
         r"(?:.*?of which (?P<gpu_free_mib>[\d.]+) (?P<gpu_free_mib_unit>[KMG]iB|bytes) is free)?"
-        r"(?:.*?warming up (?:sampler|pooler) with (?P<max_num_seqs>\d+) dummy requests)?",
+        r"(?:.*?warming up (?:sampler|pooler)[^0-9]{0,40} with (?P<max_num_seqs>\d+) dummy requests)?",
         r"hipErrorOutOfMemory|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED",
         r"UR_RESULT_ERROR_OUT_OF_(?:DEVICE|HOST|RESOURCES)\w*",
         r"RESOURCE_EXHAUSTED|[Rr]an out of memory in memory space",

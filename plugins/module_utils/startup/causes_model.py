@@ -28,8 +28,8 @@ KINDS = (
     kind(
         "port_in_use",
         r"\('[^']*', (?P<port>\d+)\).*[Aa]ddress already in use",
-        r"(?:[Aa]ddress already in use|EADDRINUSE|errno: 98|\[Errno 98\])(?:.*?(?:port[: =]+|:)(?P<port2>\d{2,5})\b)?",
         r"server socket has failed to listen.*?(?:port: (?P<port3>\d+))",
+        r"(?:[Aa]ddress already in use|EADDRINUSE|errno: 98|\[Errno 98\])(?:.*?(?:port[: =]+|:)(?P<port2>\d{2,5})\b)?",
         r"[Pp]ort (?P<port4>\d+) is already (?:in use|allocated)",
     ),
     kind(
@@ -39,7 +39,7 @@ KINDS = (
     ),
     kind(
         "max_model_len_exceeds_model",
-        r"max_model_len \((?P<max_model_len>\d+)\) is greater than the derived max_model_len \(\w+=(?P<derived_max_model_len>\d+)",
+        r"max_model_len \((?P<max_model_len>\d+)\) is greater than the derived max_model_len \(\w+=(?P<derived_max_model_len>\d+)(?:\.0\b)?",
         r"max_model_len.{0,80}is (?:greater|larger) than .{0,60}(?:max_position_embeddings|model's|supported|derived)",
     ),
     kind(
@@ -81,6 +81,7 @@ KINDS = (
         r"size mismatch for (?P<weight>[\w.]+)|[Ss]hape mismatch|There is no module or parameter named '?(?P<weight2>[\w.]+)",
         r"KeyError: '(?P<weight3>[\w.]*\.(?:weight|bias|weight_scale\w*|qweight|scales|g_idx|input_scale|experts)[\w.]*)'",
         r"KeyError: '(?P<weight4>(?:model|layers|language_model|lm_head|visual|blk|transformer|vision_\w+)\.[\w.]+)'",
+        r"Tried to load weights? of size",
         r"[Ff]ollowing weights were not (?:initialized|loaded)|Attempted to load weight|(?:param|loaded_weight)[\w.]*(?:\.shape|\.size\(\))? ==",
         r"[Ww]eight \S+ (?:not found|is not|does not)|[Mm]issing (?:key|weight)s?\b.*state_dict|[Uu]nexpected key\(s\) in state_dict",
         r"The size of tensor a \(\d+\) must match|exceeds dimension size|shape .{0,40}(?:is invalid|does not match|doesn't match)",

@@ -7,25 +7,30 @@ Private to the collection.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import Any
 
-from . import signs
+from . import phases, signs
 from .blocks import Lines, Source, blocks
 from .facts import Facts
+from .layout import dedented, indent, unwrapped, width
 from .lines import redact
 from .record import Record, records
 from .remedies import remedy
 from .report import STARTING, StartupReport, startup_from_dict
-from .story import Story
+from .story import Story, header
 from .verdict import Verdict, judge
-from .wrapping import unwrapped, width
 
 __all__ = ["StartupReport", "parse_startup_log", "startup_from_dict"]
 
 _SETTLED_AFTER = 1 << 20  # bytes after the server was ready
 _MAX_LINE_SHOWN = 2000
 _MAX_STARTS = 100
+_HEADERS = {"version": -4, "banner": -3, "args": -2}  # before all milestones
+_POINTER = re.compile(
+    r"See (?:root cause above|(?:the )?stack trace(?: \(above\))? for (?:the )?root cause(?: issue)?)\.?\s*"
+)
 _HEAD, _TAIL = 4000, 2000
 
 
@@ -33,8 +38,11 @@ def parse_startup_log(source: Source) -> StartupReport:
     """Read the text of a log (str, bytes, lines, or a stream of bytes in any pieces)."""
     forward = _Reader()
     lines = Lines(forward.take, forward.settled)
-    at: int | None = None
+    at, by = None, 0
     for number, block in enumerate(blocks(source)):
+        if number == 0:
+            by = indent(block.decode("utf-8", "replace"))
+        block = dedented(block, by) if by else block
         if number == 0:
             at = width(block.decode("utf-8", "replace"))
         lines.feed(unwrapped(block, at) if at else block)
@@ -42,8 +50,8 @@ def parse_startup_log(source: Source) -> StartupReport:
         backward = _Reader()
         for place, line in enumerate(forward.order.turned()):
             backward.take(line, place)
-        backward.facts = forward.facts if not backward.order.left_out else forward.facts
-        return backward.report(turned=True)
+        backward.facts = forward.facts  # in the order of the text, and of all of it
+        return backward.report()
     return forward.report()
 
 
@@ -55,6 +63,7 @@ class _Order:
         self.left_out = 0
         self._stamp = ""
         self._frame = False
+        self._rank = -1
         self._head: list[bytes] = []
         self._tail: deque[bytes] = deque(maxlen=_TAIL)
 
@@ -73,13 +82,24 @@ class _Order:
             self.upwards += self._frame
             self.downwards += not self._frame
         self._frame = record.is_frame
+        self._note_milestone(record)
+
+    def _note_milestone(self, record: Record) -> None:
+        """Headers and milestones have an order; engines that start side by side repeat it, and prove nothing."""
+        name = header(record.text)
+        rank = _HEADERS.get(name or "") or phases.RANK.get(phases.milestone(record.text) or "", -1)
+        if rank == -1:
+            return
+        if self._rank != -1 and rank != self._rank:
+            self.upwards += rank < self._rank
+            self.downwards += rank > self._rank
+        self._rank = rank
 
     @property
     def newest_first(self) -> bool:
         """Whether the newest line stands first, as some viewers show a log."""
-        if self.later or self.earlier:
-            return self.earlier > 2 * self.later + 1 or (self.earlier > self.later and self.later == 0)
-        return self.upwards > self.downwards
+        up, down = self.earlier + self.upwards, self.later + self.downwards
+        return up > 2 * down + 1 or (self.upwards > 0 and down == 0)
 
     def turned(self) -> list[bytes]:
         """The lines, oldest first."""
@@ -124,18 +144,18 @@ class _Reader:
         self._ended = [self._story]
         self._story = Story()
 
-    def report(self, *, turned: bool = False) -> StartupReport:
+    def report(self) -> StartupReport:
         """What it all came to."""
         story, verdict = self._story, judge(self._story)
         before = self._ended[-1] if self._ended else Story()
         lists = {name: tuple(kept) for name, kept in self.facts.values.items()}
-        details = dict(verdict.details)
+        details = {name: _redacted(value) for name, value in verdict.details.items()}
         evidence = tuple(redact(line.strip())[:_MAX_LINE_SHOWN] for line in verdict.evidence)
         arguments = story.arguments if story.arguments is not None else before.arguments
         return StartupReport(
             vllm_version=story.version or before.version,
             engine=story.engine or before.engine,
-            model=_model(story) or _model(before),
+            model=_redacted(_model(story) or _model(before)),
             state=verdict.state,
             diagnosis=verdict.diagnosis,
             startup_complete=self.complete,
@@ -143,10 +163,10 @@ class _Reader:
             kv_cache_tokens_usable=min(lists["kv_cache_tokens"], default=None),
             details=details,
             evidence=evidence,
-            first_error_line=redact(verdict.first_error.strip())[:_MAX_LINE_SHOWN] if verdict.first_error else None,
+            first_error_line=_first_error(verdict.first_error),
             remedy=remedy(verdict.diagnosis, details, lists),
             truncated=not story.kinds or verdict.state == STARTING,
-            non_default_args=arguments,
+            non_default_args=_redacted(arguments),
             **lists,
         )
 
@@ -157,3 +177,17 @@ def _model(story: Story) -> str | None:
     given: dict[str, Any] = story.arguments or {}
     said = given.get("model_tag") or given.get("model") or story.namespace_model or story.banner_model
     return str(said) if said else None
+
+
+def _first_error(line: str | None) -> str | None:
+    """Without the words that only point elsewhere: where this line stands there is no above."""
+    return redact(_POINTER.sub("", line).strip())[:_MAX_LINE_SHOWN] if line else None
+
+
+def _redacted(value: Any) -> Any:
+    """The same data with every text redacted."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _redacted(item) for key, item in value.items()}
+    return [_redacted(item) for item in value] if isinstance(value, list) else value

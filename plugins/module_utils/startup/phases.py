@@ -12,13 +12,19 @@ import re
 # In the order of a start; a later one that comes after an error shows that the start survived the error.
 MILESTONES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("engine", re.compile(r"Initializing an? (?:V[01] )?LLM engine")),
-    ("loading", re.compile(r"Starting to load model|Loading (?:safetensors|pt) checkpoint shards")),
+    ("loading", re.compile(r"Starting to load model")),
     ("weights", re.compile(r"Loading (?:model )?weights took")),
     ("loaded", re.compile(r"Model loading took")),
-    ("compiling", re.compile(r"Dynamo bytecode transform time|Using cache directory: .*torch_compile|Compiling a graph")),
+    (
+        "compiling",
+        re.compile(r"Dynamo bytecode transform time|Using cache directory: .*torch_compile|Compiling a graph"),
+    ),
     ("compiled", re.compile(r"torch\.compile (?:takes|took)")),
     ("sized", re.compile(r"KV cache size:|# (?:GPU|CPU|cuda|\w+) blocks:|Maximum concurrency for")),
-    ("capturing", re.compile(r"Capturing .*(?:CUDA|cuda) ?graph|Capturing the model|Profiling CUDA graph|Capturing cudagraphs")),
+    (
+        "capturing",
+        re.compile(r"Capturing .*(?:CUDA|cuda) ?graph|Capturing the model|Profiling CUDA graph|Capturing cudagraphs"),
+    ),
     ("captured", re.compile(r"Graph capturing finished")),
     ("initialised", re.compile(r"init engine \(")),
     ("opening", re.compile(r"Starting vLLM (?:API )?server|Started server process")),
@@ -35,8 +41,18 @@ WEIGHTS, PROFILE, CAPTURE, WARMUP, WAKEUP = (
 _AROUND = "around"
 _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (WAKEUP, re.compile(r"wake_?up|cumem_allocator|create_and_map")),
-    (WARMUP, re.compile(r"warming up (?:sampler|pooler)|_dummy_(?:sampler|pooler)_run|kernel_warmup|flashinfer_autotune|warm_up_sampler")),
-    (CAPTURE, re.compile(r"capture_model|capture_end|capture_begin|_capture_cudagraphs|graph_capture\b|CUDAGraph\b|cudagraph_capture|_warmup_and_capture")),
+    (
+        WARMUP,
+        re.compile(
+            r"warming up (?:sampler|pooler)|_dummy_(?:sampler|pooler)_run|kernel_warmup|flashinfer_autotune|warm_up_sampler"
+        ),
+    ),
+    (
+        CAPTURE,
+        re.compile(
+            r"capture_model|capture_end|capture_begin|_capture_cudagraphs|graph_capture\b|CUDAGraph\b|cudagraph_capture|_warmup_and_capture"
+        ),
+    ),
     (
         PROFILE,
         re.compile(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 _MAX_TEXT = 8192
 _ANSI = re.compile(
     r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033|#x1B|#033|\N{SYMBOL FOR ESCAPE})(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|_bk;t=\d+\x07?)"
-    r"|\x1b_bk;t=\d+\x07?|\x1b.|\[\d{1,3}(?:;\d{1,3}){0,3}m|(?<![\w\]])\[m"
+    r"|\x1b_bk;t=\d+\x07?|\x1b.|\[\d{1,3}(?:;\d{1,3}){0,3}m|(?<![\w\]])\[m(?!\w)"
 )
 _BORDER = re.compile("^\\s*[\u2502\u2503|]\\s?(.*?)\\s*[\u2502\u2503|]\\s*$")
 _HEADER = re.compile(
@@ -28,17 +28,23 @@ _PROCESS = re.compile(r"\((?:([A-Za-z][\w-]*)(?: (?:rank=\d+|[A-Z]{2,4}\d+))*)?,
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _PREFIXES = (
     re.compile(rf"\[?{_STAMP}\]?:?[ \t]+(?:std(?:out|err) [FP] )?"),
-    re.compile(r"\[?[A-Z][a-z]{2}(?: [A-Z][a-z]{2})? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?\]? (?:[\w.-]+ [\w.@/-]+(?:\[\d+\])?: )?"),
+    re.compile(
+        r"\[?[A-Z][a-z]{2}(?: [A-Z][a-z]{2})? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?\]? (?:[\w.-]+ [\w.@/-]+(?:\[\d+\])?: )?"
+    ),
+    re.compile(rf"[^\t]{{1,80}}\t[^\t]{{1,80}}\t(?={_STAMP})"),
     re.compile(r"[\w.-]+ [\w.@/-]+\[\d+\]: "),
     re.compile(r"\[\d\d:\d\d:\d\d(?:\.\d+)?\] "),
     re.compile(r"std(?:out|err) [FP] "),
-    re.compile(r"[\w./-]+(?: [\w./-]+)?\s*\| (?=\S)"),
+    re.compile(r"[\w./-]+(?: [\w./-]+)?\s*\| "),
+    re.compile(r"\|\s*(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\s*\|\s*[\w.:<>-]+\s*[|-]\s"),
+    re.compile(r"\[(?:DEBUG|INFO|WARN|WARNING|ERROR) *\] \S+ [\w.]+ - ?"),
     re.compile(r"\[(?:pod/)[^\]]+\] ?"),
     re.compile(r"(?:\[default\d+\]:)?\[(?:rank)\d+\]: ?"),
     re.compile(r"#\d+ \d+\.\d+ "),
-    re.compile(r"> (?=\S)"),
+    re.compile(r"> "),
     _PROCESS,
 )
+_NO_FRAME = "Value error, "  # how pydantic shows the reason of its own error
 _SAYS = ("message", "log", "MESSAGE", "msg", "textPayload", "line", "text")
 
 
@@ -54,7 +60,7 @@ class Record(NamedTuple):
     @property
     def is_frame(self) -> bool:
         """Whether it is part of a traceback, not its last line."""
-        return self.text[:1].isspace() or self.text[:1] in ("^", "~")
+        return (self.text[:1].isspace() or self.text[:1] in ("^", "~")) and not self.text.lstrip().startswith(_NO_FRAME)
 
 
 def plain(line: str) -> str:
@@ -128,4 +134,6 @@ def _json(text: str) -> tuple[str, str, str] | None:
     nested = _json(said) if said.lstrip().startswith("{") else None
     name, number = data.get("processName"), data.get("process")
     process = f"{name}/{number}" if name and number else ""
-    return nested or (process, said, str(data.get("levelname") or data.get("level") or ""))
+    trace = data.get("exc_info")
+    whole = f"{said}\n{trace}" if isinstance(trace, str) else said
+    return nested or (process, whole, str(data.get("levelname") or data.get("level") or ""))

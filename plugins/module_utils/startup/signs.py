@@ -11,7 +11,7 @@ import re
 
 # A start begins with one of these; which of them there are depends on the release.
 VERSION = re.compile(r"vLLM API server version v?(?P<api>[\w.+]+)|\u2588  version v?(?P<banner>[\w.+]+)")
-ENGINE = re.compile(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine \(v(?P<version>[^)\s]+)\)")
+ENGINE = re.compile(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)\s]+)\)|with config)")
 CONFIG_MODEL = re.compile(r"with config: model=(?P<quote>['\"])(?P<model>.*?)(?P=quote)[,\s]")
 BANNER_MODEL = re.compile(r"\u2588  model +(?P<model>\S.*?)\s*$")
 ARGUMENTS = "non-default args: "
@@ -27,10 +27,14 @@ STOP = re.compile(
     r"^(?:Shutting down\b|Shutdown initiated|Waiting for application shutdown|Application shutdown complete|Finished server process)"
     r"|Shutting down FastAPI HTTP server|\[shutdown\] (?:API server|EngineCore|MPClient)|Gracefully stopping http server"
 )
-SIGTERM = re.compile(r"SIGTERM|KeyboardInterrupt: terminated|MQLLMEngine terminated|[Rr]eceived signal:? 15\b|signal=15\b")
+SIGTERM = re.compile(
+    r"SIGTERM|KeyboardInterrupt: terminated|MQLLMEngine terminated|[Rr]eceived signal:? 15\b|signal=15\b"
+)
 SIGINT = re.compile(r"\bSIGINT\b|signal=2\b|[Rr]eceived signal:? 2\b|^\^C")
 # A mere wait for children, and what is sent to them, say nothing of who stopped the server.
-OWN_SIGNAL = re.compile(r"sending SIG|send(?:ing)? signal|Executor:|expected termination|Process manager|signal\.SIG|SIGTERM received, but|\bhandler\b")
+OWN_SIGNAL = re.compile(
+    r"sending SIG|send(?:ing)? signal|Executor:|expected termination|Process manager|signal\.SIG|SIGTERM received, but|\bhandler\b"
+)
 INTERRUPT = re.compile(r"^KeyboardInterrupt(?:\b(?!: terminated)|$)")
 KILLED = re.compile(r"^(?:.*?(?:line \d+:|\]\+?)\s+\d* ?)?Killed(?:\s|$)")
 # The engine is dead although the server was ready; who says it may be the last to know.
@@ -38,7 +42,7 @@ DEATH = re.compile(
     r"EngineDeadError|encountered a fatal error|died unexpectedly|exited unexpectedly|MQEngineDeadError|AsyncEngineDeadError"
     r"|Background loop (?:is stopped|has errored)|[Ee]ngine (?:background task|loop) (?:failed|is dead|is not running)|EngineCore (?:hit|encountered) an"
     r"|watchdog thread terminated|terminate called|Worker failed with error|Segmentation fault|^Killed\b|Fatal Python error"
-    r"|Executor failed|ActorDiedError|WorkerCrashedError"
+    r"|Executor failed|ActorDiedError|WorkerCrashedError|[Ee]ngine process \(pid \d+\) died|MQLLMEngine is already dead"
 )
 # One process on the end of another: the cause stands elsewhere, or nowhere.
 CONSEQUENCE = re.compile(
@@ -47,16 +51,17 @@ CONSEQUENCE = re.compile(
     r"|Background loop|died unexpectedly|exited unexpectedly|Worker failed with error|Got fatal signal|died, exit code|Engine loop is"
     r"|EngineGenerateError|Timed out (?:waiting|after)|RPCProcess died|Executor failed|ActorDiedError|CancelledError|SystemExit|BrokenPipeError|EOFError"
     r"|ConnectionResetError|WorkerCrashedError|ChildFailedError|RayTaskError|leaked (?:semaphore|shared_memory)|TCPStore|recvValue failed"
+    r"|[Ee]ngine process \(pid \d+\) died|MQLLMEngine is already dead"
 )
 # The start has failed, whatever else is said.
 FATAL = re.compile(
     r"(?:EngineCore|WorkerProc|Engine|Worker) (?:failed to start|hit an exception|process failed to start)|Engine core initialization failed"
     r"|Engine process failed to start|Got fatal signal|WorkerProc initialization failed|[Ee]xception in worker \S+ while processing method"
     r"|^usage: vllm|died unexpectedly|exited unexpectedly|terminate called|Fatal Python error|OCI runtime create failed|Error response from daemon"
-    r"|EngineCore encountered a fatal error|watchdog thread terminated|Worker exiting"
+    r"|EngineCore encountered a fatal error|watchdog thread terminated|Worker exiting|died, exit code"
 )
 EXCEPTION = re.compile(
-    r"^(?:\d+: )?(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Failed|Failure|OutOfResources|Unsupported|Timeout|Exit|Abort(?:ed)?|Fault|NotFound|Expired|Denied|Mismatch))(?::\s|\s*$)"
+    r"^(?:\d+: )?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Za-z_]\w*)?(?:Error|Exception|Interrupt|Failed|Failure|OutOfResources|Unsupported|Timeout|Exit|Abort(?:ed)?|Fault|NotFound|Expired|Denied|Mismatch))(?::\s|\s*$)"
     r"|^\s*Value error, "
 )
 TRACEBACK = "Traceback (most recent call last)"
@@ -64,4 +69,8 @@ TRACEBACK = "Traceback (most recent call last)"
 OF_THE_ENGINE = re.compile(r"EngineCore|Worker|VLLM|Proc|ray::|^/")
 RECOVERED = re.compile(
     r"Error retrieving|[Rr]etry|falling back|[Ff]all ?back|ignor(?:ed|ing)|will be (?:skipped|disabled)|Failed to import from vllm\._C|Exception in ASGI|[Ee]rror in preprocessing"
+)
+# A list of what it might have been proves nothing.
+GUESS = re.compile(
+    r"potential root causes|most common reasons|may be due to|might be caused|could be caused|this might be|possibl[ey] (?:cause|reason|because)"
 )

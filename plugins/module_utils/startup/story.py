@@ -64,6 +64,7 @@ class Story:
     consequence: str | None = None
     marks: dict[str, str] = field(default_factory=dict)
     request_error: str | None = None
+    loud: str | None = None
     _frames: dict[str, str | None] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
@@ -117,7 +118,7 @@ class Story:
         if name == "engine":
             engine = signs.ENGINE.search(text)
             if engine:
-                self.version, self.engine = engine["version"], engine["generation"] or "V0"
+                self.version, self.engine = engine["version"] or self.version, engine["generation"] or "V0"
             model = signs.CONFIG_MODEL.search(text)
             self.config_model = model["model"] if model else self.config_model
             return
@@ -156,7 +157,7 @@ class Story:
         ]
         self._frames.pop(record.process, None)
         if everywhere or not any(cause.fatal for cause in self.causes):
-            self.fatal = self.consequence = None
+            self.fatal = self.consequence = self.loud = None
             self.moved = None
 
     def _frame(self, record: Record) -> None:
@@ -184,8 +185,17 @@ class Story:
             self._mark("fatal", offset, record)
         if signs.DEATH.search(text) and self.ready is not None or self.initialised and signs.DEATH.search(text):
             self._mark("death", offset, record)
-        if signs.CONSEQUENCE.search(text) and self.consequence is None and not record.level.startswith(("INFO", "DEBUG")):
-            self.consequence = record.whole
+        if signs.CONSEQUENCE.search(text) and not record.level.startswith(("INFO", "DEBUG")):
+            self.consequence = self.consequence or record.whole
+        elif record.level in ("ERROR", "CRITICAL") and not signs.FATAL.search(text) and signs.TRACEBACK not in text:
+            self._loud(record)
+
+    def _loud(self, record: Record) -> None:
+        """An error of nobody's list: the first one of the engine, the last one of a request."""
+        if self.ready is not None and not signs.OF_THE_ENGINE.search(record.process):
+            self.request_error = record.whole
+        elif self.loud is None and record.text.strip():
+            self.loud = record.whole
 
     def _mark(self, name: str, offset: int, record: Record) -> None:
         if getattr(self, name) is None:
@@ -201,7 +211,8 @@ class Story:
         loud = record.level in ("ERROR", "CRITICAL")
         quiet = record.level in ("INFO", "DEBUG", "WARNING") and not exception
         recovered = bool(signs.RECOVERED.search(record.text)) and not exception
-        found = self._kind(record, loud or bool(exception), quiet)
+        guessed = bool(signs.GUESS.search(record.text)) and not exception
+        found = None if guessed else self._kind(record, loud or bool(exception), quiet)
         if found is not None:
             kind, details = found
             bound = kind.slug == "port_in_use" and not record.stamp  # uvicorn reports it, and ends
@@ -213,7 +224,15 @@ class Story:
 
     def _kind(self, record: Record, counts: bool, quiet: bool) -> tuple[Kind, dict[str, Any]] | None:
         for kind in _KINDS:
-            if not (kind.soft or counts and not (record.is_frame and record.level) or kind.raw and not quiet or not record.level and kind.raw):
+            if not (
+                kind.soft
+                or counts
+                and not (record.is_frame and record.level)
+                or kind.raw
+                and not quiet
+                or not record.level
+                and kind.raw
+            ):
                 continue
             if not kind.raw and (record.is_frame or not counts):
                 continue
@@ -234,8 +253,6 @@ class Story:
             self.marks.setdefault("template", record.whole)
             if ready or not fatal:
                 return
-        if ready and not signs.OF_THE_ENGINE.search(record.process):
-            self.request_error = record.whole
         cause = Cause(slug, strength, soft, fatal, record.process, record.whole, offset, details, ready)
         self.causes.append(cause)
 
@@ -250,7 +267,7 @@ class Story:
             cause
             for cause in self.causes
             if (cause.after_ready or cause.slug.startswith("oom"))
-            and (signs.OF_THE_ENGINE.search(cause.process) or death - _NEAR <= cause.offset)
+            and (signs.OF_THE_ENGINE.search(cause.process) or (cause.strength > ANY and death - _NEAR <= cause.offset))
         ]
 
 

@@ -88,7 +88,7 @@ def _before_ready(story: Story) -> Verdict:
     if not fatal and signalled is None and story.killed is None:
         if story.initialised and story.death is not None:
             return _failed(CRASHED, hard, story)
-        return Verdict(STARTING, first_error=hard[0].line if hard else None)
+        return Verdict(STARTING, first_error=hard[0].line if hard else story.loud)
     state = CRASHED if story.initialised and not story.server and story.death is not None else FAILED
     sure = [cause for cause in hard if cause.strength > ANY]
     if not sure and signalled is not None and not _signal_is_a_consequence(story, signalled):
@@ -120,8 +120,10 @@ def _failed(state: str, causes: Sequence[Cause], story: Story) -> Verdict:
     hard = [cause for cause in causes if not cause.soft]
     best = _first_of_the_strongest(hard)
     if best is None:
-        line = story.consequence or next((story.marks[name] for name in ("fatal", "death") if name in story.marks), None)
-        return _soft_or(story, Verdict(state, NOT_IN_LOG, [line] if line else [], {}, line), state)
+        line = story.consequence or next(
+            (story.marks[name] for name in ("fatal", "death") if name in story.marks), None
+        )
+        return _soft_or(story, Verdict(state, NOT_IN_LOG, [line] if line else [], {}, story.loud or line), state)
     verdict = Verdict(state, best.slug, _evidence(best, hard), _details(best, hard), best.line)
     return _soft_or(story, verdict, state)
 
@@ -155,5 +157,3 @@ def _evidence(best: Cause, causes: Sequence[Cause]) -> list[str]:
 
 def _marked(story: Story, name: str) -> list[str]:
     return [story.marks[name]] if name in story.marks else []
-
-
