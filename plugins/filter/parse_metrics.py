@@ -40,7 +40,8 @@ _value:
     - C(prefix) of the names (V(vllm:), V(ray_vllm:) or V(ray_vllm_)), C(state) (V(idle), V(busy), V(no_samples) where
       families have no value yet, null where nothing is of vLLM), C(model_name), C(engines) (the labels).
     - C(running), C(waiting) and C(swapped) requests and all counters are sums over engines; C(running_by_engine),
-      C(waiting_by_engine) and C(kv_cache_usage_by_engine) are the same by engine, C(waiting_by_reason) by reason.
+      C(waiting_by_engine) and C(kv_cache_usage_by_engine) are the same by engine, C(waiting_by_reason) by reason,
+      C(prompt_tokens_by_source) by source. C(engines_by_sleep_state) counts engines that are awake and that sleep.
     - C(kv_cache_usage) is the used share (0 to 1) in every release; the names of the releases are
       C(kv_cache_usage_perc), C(gpu_cache_usage_perc) and C(cpu_cache_usage_perc). Of several
       engines the largest counts.

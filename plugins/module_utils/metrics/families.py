@@ -64,6 +64,8 @@ MAPS: Mapping[str, tuple[str, str]] = {
     "request_success_total": ("finished_reason", "success"),
     "spec_decode_num_accepted_tokens_per_pos_total": ("position", "spec_accepted_by_position"),
     "num_requests_waiting_by_reason": ("reason", "waiting_by_reason"),
+    "prompt_tokens_by_source_total": ("source", "prompt_tokens_by_source"),
+    "engine_sleep_state": ("sleep_state", "engines_by_sleep_state"),
 }
 
 # What is told for each engine, too.

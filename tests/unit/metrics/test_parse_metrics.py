@@ -75,6 +75,8 @@ def test_sums_and_maxima_over_engines() -> None:
         "running_by_engine": {"0": 4, "1": 3},
         "waiting_by_engine": {"0": 0, "1": 2},
         "waiting_by_reason": {"capacity": 2, "deferred": 0},
+        "engines_by_sleep_state": {"awake": 2, "discard_all": 0},
+        "prompt_tokens_by_source": {"local_compute": 512},
         "kv_cache_usage_perc": 0.5,
         "kv_cache_usage": 0.5,
         "kv_cache_usage_by_engine": {"0": 0.125, "1": 0.5},
