@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..io import earlier_secrets, kept_log, starts
+from ..io.containers import DockerError
 from ..io.files import read_if_there, write_atomic
 from ..release.files import to_json
 from ..release.paths import Paths
@@ -50,9 +51,11 @@ class Keeper:
         self._redactor = redactor_of(paths)
         self._writer = kept_log.LogWriter(paths.start(seq), name, redact)
 
-    def add(self, raw: str) -> None:
-        """Take the next line as the engine printed it."""
-        self._writer.add(self._redactor.line(raw))
+    def add(self, raw: str) -> str:
+        """Take the next line as the engine printed it; gives it without the values of secrets."""
+        line = self._redactor.line(raw)
+        self._writer.add(line)
+        return line
 
     def clean(self, raw: str) -> str:
         """The line as it is kept."""
@@ -80,17 +83,18 @@ def keep(paths: Paths, seq: int, raw_lines: Iterable[str]) -> dict[str, Any]:
 
     Where its beginning is gone, the one that the gate has kept stays.
     """
-    source = iter(raw_lines)
+    faults: list[str] = []
+    source = _until_docker_fails(raw_lines, faults)
     begins = list(islice(source, _BEGINNING))
     found = kept_log.find(paths.start(seq))
     if found is not None and not begins:
-        return keep_left(paths, seq)
+        return {**keep_left(paths, seq), **_of(faults)}
     keeper = Keeper(paths, seq)
     if found is not None and not _same_beginning(begins, found, keeper):
         keeper.adopt(_before_gap(kept_log.read_lines(found)))
     for raw in chain(begins, source):
         keeper.add(raw)
-    return keeper.finish()
+    return {**keeper.finish(), **_of(faults)}
 
 
 def keep_left(paths: Paths, seq: int) -> dict[str, Any]:
@@ -110,6 +114,18 @@ def note(paths: Paths, seq: int, fields: Mapping[str, Any]) -> None:
         starts.update(paths, seq, dict(fields))
     except OSError as error:
         complain(f"{paths.service}: {paths.start(seq)} could not be written: {error.strerror or error}")
+
+
+def _until_docker_fails(lines: Iterable[str], faults: list[str]) -> Iterator[str]:
+    """A log that a power cut has spoiled is no reason to let go of what can be read of it."""
+    try:
+        yield from lines
+    except DockerError as error:
+        faults.append(str(error))
+
+
+def _of(faults: list[str]) -> dict[str, str]:
+    return {"evidence_error": f"its log ends early, Docker said: {faults[0]}"} if faults else {}
 
 
 def _read(paths: Paths, seq: int, error: str) -> dict[str, Any]:

@@ -138,9 +138,8 @@ class Watch:
                 return
             note(self._paths, self._seq, {"container_id": container_id})
             self._log = containers.LogStream(container_id)
-        lines = self._log.read()
+        lines = [self._keeper.add(line) for line in self._log.read()]
         for line in lines:
-            self._keeper.add(line)
             self._last.add(line)
         self._keeper.flush()
         moved = [self._progress.feed(line) for line in lines]

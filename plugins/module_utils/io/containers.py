@@ -196,14 +196,22 @@ class LogStream:
 
 
 def log_lines(name: str) -> Iterator[str]:
-    """The whole log of a container, line by line, however long it is."""
+    """The whole log of a container, line by line, however long it is; DockerError where Docker cannot go on.
+
+    Docker's own word then is the last line: it goes where the container's errors go.
+    """
     argv = ["docker", "logs", name]
     with subprocess.Popen(  # pylint: disable=ansible-bad-function
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         stream = cast(IO[bytes], process.stdout)
+        held = b""
         while raw := stream.readline(_LONGEST_LINE):
-            yield from _lines(raw)
+            yield from _lines(held)
+            held = raw
+    if process.returncode:
+        raise DockerError(held.decode("utf-8", "replace").strip() or f"docker logs: exit {process.returncode}")
+    yield from _lines(held)
 
 
 def _lines(raw: bytes) -> Iterator[str]:

@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,11 +39,7 @@ def read_start(paths: Paths, start: str, max_lines: int) -> StartLog:
     seq = start_number(paths, start)
     known = starts.read(paths, seq)
     tail = _Tail(max_lines)
-    try:
-        lines = log_lines(paths, seq)
-    except NotHere:  # what is known of the start is worth showing all the same
-        lines = iter(())
-    report = parse_startup_log(tail.watch(lines))
+    report = parse_startup_log(tail.watch(_if_there(paths, seq)))
     return StartLog({"seq": seq, **known}, report, tail.shown(), tail.count)
 
 
@@ -74,7 +71,17 @@ def log_lines(paths: Paths, seq: int) -> Iterator[str]:
 
 def _of_container(paths: Paths, container: str) -> Iterator[str]:
     redactor = Redactor(secrets_of(paths), earlier_secrets.read(paths))
-    return (redactor.line(line) for line in containers.log_lines(container))
+    try:
+        for line in containers.log_lines(container):
+            yield redactor.line(line)
+    except containers.DockerError as error:
+        raise NotHere(f"{paths.service}: there is no log of its container {container[:12]}: {error}") from error
+
+
+def _if_there(paths: Paths, seq: int) -> Iterator[str]:
+    """What else is known of a start is worth showing where there is no log."""
+    with contextlib.suppress(NotHere):
+        yield from log_lines(paths, seq)
 
 
 class _Tail:

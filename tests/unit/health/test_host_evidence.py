@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 from collections.abc import Iterator, Sequence
@@ -217,6 +218,20 @@ def test_a_kept_log_is_read_whole_and_shown_from_its_end(paths: Paths, which: st
     assert (found.known["seq"], found.log_lines, len(found.log)) == (2, 2, 1)
     assert found.report.kv_cache_tokens == (4096,)
     assert found.log == ("ValueError: --api-key ***",)
+
+
+def test_a_compressed_log_reads_the_same(paths: Paths) -> None:
+    log = paths.start(2) / "log"
+    (paths.start(2) / "log.gz").write_bytes(gzip.compress(log.read_bytes()))
+    plain = read_start(paths, "2", 10)
+    log.unlink()
+    assert read_start(paths, "2", 10) == plain and plain.log_lines == 2
+
+
+def test_a_start_without_a_log_is_shown_without_one(paths: Paths) -> None:
+    (paths.start(2) / "log").unlink()
+    found = read_start(paths, "2", 10)
+    assert (found.known["seq"], found.log, found.report.kv_cache_tokens) == (2, (), ())
 
 
 @pytest.mark.parametrize("which", ["7", "first", "-1", ""])

@@ -68,7 +68,7 @@ case "$1 $2" in
     tail -n +1 -f "$last.log" & tail=$!
     while grep -q running "$last.json" 2>/dev/null; do sleep 0.05; done
     sleep 0.1; kill $tail ;;
-  "logs "*) cat "$last.log" ;;
+  "logs "*) cat "$last.log"; if [ -e logs-fail ]; then echo "error from daemon: EOF" >&2; exit 1; fi ;;
   "stop "*) sed -i 's/"running"/"exited"/' "$last.json" ;;
   "rm "*) rm -f "$last.json" ;;
   "events "*) cat events 2>/dev/null; exit 0 ;;

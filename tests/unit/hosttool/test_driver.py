@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -14,6 +15,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors impo
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import result_of, watch
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.opening import Request, open_run, start_driver
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.steps import Outcome, StepFailed
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.clock import Clock
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.commands import Result
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import read_if_there
@@ -83,6 +85,25 @@ def test_a_failed_step_is_taken_back_with_its_reason(paths, act):
     assert result["finished"] and result["changed"] and result["result"] == "rolled_back"
     assert last.message in result["summary"]
     assert result["diff"]["before"] == result["diff"]["after"]
+
+
+@pytest.mark.parametrize(("verdict", "said"), [("dead", True), ("cancelled", False), ("cut_off", False)])
+def test_why_a_start_failed_is_said_unless_it_was_interrupted(paths, verdict, said):
+    seq = starts.begin(paths, {})
+    report = {"state": "failed", "diagnosis": "port_in_use", "evidence": ["OSError: [Errno 98]"]}
+    (paths.start(seq) / "startup.json").write_text(json.dumps(report))
+
+    def dies(_context):
+        raise StepFailed("the engine ended", {"seq": seq, "verdict": verdict})
+
+    open_run(paths, Request("first_start", "rel-a"))
+    made, _done = actions(starting=dies)
+    assert Driver(paths, actions=made).drive() == "rolled_back"
+    result = result_of(paths, entries(paths))
+    page = "runbook: docs/runbooks/diagnoses/port_in_use.md"
+    why = ["diagnosis: the address is taken (port_in_use)", "  OSError: [Errno 98]", page]
+    assert result["why"] == (why if said else [])
+    assert [finding["id"] for finding in result["findings"]] == (["port_in_use"] if said else [])
 
 
 def test_a_failed_preflight_touches_nothing(paths):

@@ -354,6 +354,14 @@ def test_a_container_without_a_word_takes_nothing_from_what_was_kept(paths, dock
     assert (paths.start(1) / "log").read_text() == "one\n"
 
 
+def test_a_log_that_docker_cannot_read_to_its_end_is_kept_as_far_as_it_goes(paths, docker, served):
+    docker.make("c1", "one\ntwo\n", Status="exited", ExitCode=0)
+    (docker.folder / "logs-fail").touch()
+    assert finish(paths, environ=served)
+    assert docker.left == [] and (paths.start(1) / "log").read_text() == "one\ntwo\n"
+    assert starts.read(paths, 1)["evidence_error"] == "its log ends early, Docker said: error from daemon: EOF"
+
+
 def test_what_looks_like_a_key_is_not_kept(paths, docker, served):
     docker.make("c1", "args: --api-key abcdef123 hf_abcdefghij\n", Status="exited", ExitCode=0)
     assert finish(paths, environ=served)

@@ -117,6 +117,21 @@ def test_the_whole_log_with_its_progress_bars(docker):
     assert list(containers.log_lines("abc")) == ["one", " 10%", " 20%", "two \ufffd", "last"]
 
 
+def test_docker_s_own_word_is_no_line_of_the_log(docker):
+    (docker / "docker").write_text(
+        "#!/bin/sh\necho one; echo two; echo 'error from daemon in stream: EOF' >&2; exit 1\n"
+    )
+    found = []
+    with pytest.raises(containers.DockerError, match="error from daemon in stream: EOF"):
+        found.extend(line for line in containers.log_lines("abc") if found.append(line))
+    assert found == ["one", "two"]
+
+
+def test_a_line_without_an_end_comes_in_parts(docker):
+    (docker / "log").write_bytes(b"x" * 200_000 + b"\nlast\n")
+    assert [len(line) for line in containers.log_lines("abc")] == [65536, 65536, 65536, 3392, 4]
+
+
 def test_a_log_is_followed_without_waiting(docker):
     (docker / "log").write_bytes(b"one\ntw")
     stream = containers.LogStream("abc")
