@@ -20,6 +20,7 @@ ON_HOST = {
     "transient unit": ("systemd-run --quiet --unit=lab-planted-run --setenv=X=$1 sleep 600", "units"),
     "release": ("cd /var/lib/gpuhosts-vllm; mkdir -p .lab/releases; echo $1 >.lab/releases/run", "state"),
     "evidence": ("cd /var/lib/gpuhosts-vllm; mkdir -p .lab/starts; printf 'x\\0%s' $1 >.lab/starts/log", "state"),
+    "compressed": ("cd /var/lib/gpuhosts-vllm; mkdir -p .lab/starts; echo $1 | gzip >.lab/starts/log.gz", "state"),
     "run": ("mkdir -p /run/lab-planted; echo $1 >/run/lab-planted/file", "run"),
     "tmp": ("echo $1 >/tmp/lab-planted", "tmp"),
     "remote tmp": ("mkdir -p /root/.ansible/tmp; echo $1 >/root/.ansible/tmp/lab-planted", "tmp"),

@@ -59,6 +59,9 @@ def _judge_ending(state: dict[str, Any], files: dict[str, int]) -> list[str]:
     if state.get("fault"):
         said = [str(state.get(key) or "") for key in ("reason", "ending_reason", "first_error")]
         found += [f"its reason sends people elsewhere: {text}" for text in said if SAYS_NOTHING in text.lower()]
+    found += [f"is over, and {name} is still there" for name in ("log.part", "log.new") if name in files]
+    if {"log", "log.gz"} <= set(files):
+        found.append("kept its log twice")
     return found + _judge_container(state, files)
 
 
@@ -70,6 +73,6 @@ def _judge_container(state: dict[str, Any], files: dict[str, int]) -> list[str]:
     began = not str(state.get("container_started_at") or "").startswith("0001-")  # Docker's word for never
     # What goes down with its host, or is killed for memory at once, may have been on its way to its first line.
     silent = state.get("ending") in ("never_ran", "host_lost", "out_of_memory")
-    if began and not silent and not files.get("log"):
+    if began and not silent and not (files.get("log") or files.get("log.gz")):
         found.append("had a container and kept no log")
     return found

@@ -30,6 +30,10 @@ STANDIN_DEATH_SECONDS from the death of the engine process to the end of the ser
 STANDIN_KV_TOKENS, STANDIN_KV_GIB
                       what the start says about the KV cache (2097152, 16.0)
 STANDIN_PORT_TAKEN    1: fail as if the port were taken (a port that is really taken fails the same way)
+STANDIN_NOISE         so many numbered lines more ...
+STANDIN_NOISE_AT      ... at the begin of a stage from engine on (load), before it fails there; `serving`: once ready
+STANDIN_NOISE_SECONDS ... in at least so many seconds (0) ...
+STANDIN_NOISE_WIDTH   ... each with so many characters behind its number (40)
 STANDIN_PRINTS        variables of the environment that the engine prints in many spellings (A,B: none)
 """
 
@@ -72,6 +76,10 @@ class Behaviour:
     kv_tokens: int
     kv_gib: float
     port_taken: bool
+    noise: int
+    noise_at: str
+    noise_seconds: float
+    noise_width: int
     prints: tuple[str, ...]
 
 
@@ -113,6 +121,10 @@ def read_behaviour(env: Mapping[str, str] = os.environ) -> Behaviour:
         kv_tokens=int(get("KV_TOKENS", "2097152")),
         kv_gib=float(get("KV_GIB", "16.0")),
         port_taken=get("PORT_TAKEN") == "1",
+        noise=int(get("NOISE", "0")),
+        noise_at=get("NOISE_AT", "load"),
+        noise_seconds=float(get("NOISE_SECONDS", "0")),
+        noise_width=int(get("NOISE_WIDTH", "40")),
         prints=tuple(name for name in get("PRINTS").split(",") if name),
     )
 

@@ -153,6 +153,8 @@ class Engine:
         total = self.behaviour.warm_seconds if self.warm else self.behaviour.start_seconds
         slow = self.behaviour.slow_stage
         for stage in STAGES[2:]:
+            if stage == self.behaviour.noise_at:
+                self.log.noise(self.behaviour.noise, self.behaviour.noise_seconds, self.behaviour.noise_width)
             if self.fails and stage == self.behaviour.exit_at:
                 self.fail(self.behaviour.error or "RuntimeError: stand-in engine was told to fail")
             getattr(self, stage)(self.seconds(stage, total, slow))

@@ -20,6 +20,8 @@ _LOGO = (
     "",
 )
 
+_PAUSE = 0.01
+
 
 def release(version: str) -> tuple[int, ...]:
     """The numbers of a release, for comparing."""
@@ -52,6 +54,15 @@ class Log:
         share = 100 * done // total
         text = f"Loading safetensors checkpoint shards: {share:3d}% Completed | {done}/{total}"
         self._write(sys.stderr, f"\r{prefix}{text} [00:{int(seconds) % 60:02d}<00:00,  1.00it/s]\n")
+
+    def noise(self, lines: int, seconds: float, width: int) -> None:
+        """Many lines at once, each with its number, evenly over their time."""
+        began = time.monotonic()
+        for number in range(1, lines + 1):
+            self.vllm("noise.py:1", f"noise {number} of {lines} {'.' * width}")
+            ahead = began + seconds * number / lines - time.monotonic()
+            if ahead > _PAUSE:
+                time.sleep(ahead)
 
     @staticmethod
     def _write(stream: object, text: str) -> None:

@@ -130,6 +130,8 @@ class Life:
 
     def serve(self, engine: Any) -> int:
         """Serve until a stop, a crash or the death of the engine process."""
+        if self.behaviour.noise_at == "serving":
+            self.state.log.noise(self.behaviour.noise, self.behaviour.noise_seconds, self.behaviour.noise_width)
         limit = self.behaviour.crash_after
         end = None if limit is None else time.monotonic() + limit
         while not self.stop.wait(0.1):

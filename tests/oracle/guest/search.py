@@ -6,11 +6,13 @@ journal, what Docker and systemd say, the command lines that were sampled.
 """
 
 import base64
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 OWN = "/run/lab-hunt"
@@ -47,6 +49,15 @@ def files_with(forms, paths):
     return [path for path in done.stdout.split(b"\0") if path]
 
 
+def packed(paths):
+    """The files among them that are compressed, with what they hold; one that is none is searched as it is."""
+    for path in (path for path in paths if path.endswith(b".gz")):
+        try:
+            yield path.decode(errors="replace"), gzip.decompress(Path(os.fsdecode(path)).read_bytes())
+        except (OSError, EOFError, zlib.error):
+            continue
+
+
 def names_in(data, secrets):
     """The secrets that are in some bytes, with the form in which each is."""
     return sorted(name for name, forms in secrets.items() if any(form in data for form in forms))
@@ -80,6 +91,9 @@ def main():
         path = raw.decode(errors="replace")
         if not any(pattern.fullmatch(path) for pattern in allowed):
             found.append([place_of(path), path, names_in(Path(path).read_bytes(), secrets)])
+    for path, data in packed(paths):
+        names = names_in(data, secrets)
+        found += [[place_of(path), path, names]] if names else []
     for place, what, data in texts(asked["since"]):
         names = names_in(data, secrets)
         found += [[place, what, names]] if names else []

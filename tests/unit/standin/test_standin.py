@@ -259,6 +259,16 @@ def test_it_ends_at_a_stage_with_an_error(engine: Any, stage: str) -> None:
     assert not one.report().startup_complete
 
 
+@pytest.mark.parametrize("at", ["load", "serving"])
+def test_it_is_as_noisy_as_it_is_told(engine: Any, at: str) -> None:
+    noise = {"STANDIN_NOISE": "300", "STANDIN_NOISE_SECONDS": "0.5", "STANDIN_NOISE_WIDTH": "7", "STANDIN_NOISE_AT": at}
+    one = engine(*SERVED, **noise).wait_for("noise 300 of 300 .......")
+    numbers = re.findall(r"noise (\d+) of 300 \.{7}\n", one.said())
+    assert numbers == [str(number) for number in range(1, 301)]
+    one.wait_for(READY)
+    assert (one.said().index("noise 1 of") > one.said().index(READY)) == (at == "serving")
+
+
 def test_the_engine_process_that_is_killed_ends_the_server(engine: Any) -> None:
     loading = engine(*SERVED, STANDIN_NEVER_READY="1").wait_for("Starting to load model")
     os.kill(children(loading.process.pid)[0], signal.SIGKILL)
