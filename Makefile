@@ -12,7 +12,7 @@ VENV_PYTHON := .build/venv/bin/python
 LANES := lint unit docs package sanity older-core
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu1 gpu2 molecule engine lab setup packages clean $(LANES)
+.PHONY: help demo test gpu1 gpu2 molecule engine lab bench setup packages clean $(LANES)
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -32,6 +32,9 @@ gpu1 gpu2 molecule engine: packages  ## The lab's hosts, then this lane on them
 
 lab: packages  ## Build or reuse the lab's hosts
 	@$(VENV_PYTHON) tests/run/lanes.py lab
+
+bench: setup  ## How fast a start-up log of 200 MB is read, against grep -c
+	@$(VENV_PYTHON) tests/bench/startup_log.py
 
 setup:  ## The Python environment only, in .build
 	@$(PYTHON) tests/run/bootstrap.py $(AGREE)
