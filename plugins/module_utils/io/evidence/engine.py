@@ -131,7 +131,7 @@ def _packages_of(processes: tuple[Process, ...]) -> dict[str, list[str]]:
     named = [process.pid for process in processes if process.role != OTHER] or [each.pid for each in processes]
     if not named:
         raise ValueError("its container has no process that can be looked at")
-    return engine_processes.packages_of(named[0])
+    return _some(engine_processes.packages_of(named[0]))
 
 
 def _packages_in(image: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -142,4 +142,10 @@ def _packages_in(image: Mapping[str, Any]) -> dict[str, list[str]]:
     for layer in layers:
         for name, versions in engine_processes.packages_below(layer).items():
             found.setdefault(name, versions)
-    return found
+    return _some(found)
+
+
+def _some(packages: dict[str, list[str]]) -> dict[str, list[str]]:
+    if not packages:
+        raise ValueError("no dist-info folder is where Python's packages usually are")
+    return packages

@@ -54,8 +54,8 @@ def read_case(reader: Reader, at: str, http: Requester) -> tuple[Case, Scrubber]
     if user:
         reader.unread["rights"] = f"this ran as {user}; what is for root alone was not read. Next: use sudo"
     state = reader.source("state", lambda: observe(paths, runner=reader.run))
-    record, gate = service.read_release(reader)
     start, startup = service.read_starts(reader)
+    record, gate = service.read_release(reader, start.get("release"))
     docker = engine.read_docker(reader)
     container = engine.read_container(reader, docker)
     content = _map(record.get("content"))

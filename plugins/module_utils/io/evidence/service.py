@@ -17,6 +17,7 @@ from ...release.journal import format_entry
 from ...release.record import record_from_dict
 from ...startup.parse import StartupReport, parse_startup_log, startup_from_dict
 from .. import containers, kept_log, starts
+from ..files import link_name
 from ..journals import read_journal
 from ..peek import Ends, ends_of_command, ends_of_file, ends_of_gzip
 from .reader import ASK, Reader
@@ -28,12 +29,15 @@ _PROPERTIES = (
 )
 
 
-def read_release(reader: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The record of the current release, and its gate; the other files of the release are parts of the bundle."""
-    link = reader.paths.current
-    if not link.is_symlink():
+def read_release(reader: Reader, started: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The record of the current release, and its gate; the other files of the release are parts of the bundle.
+
+    A first start that failed left no current release: then it is the one that was ``started`` last.
+    """
+    name = link_name(reader.paths.current) or (started if isinstance(started, str) else "")
+    folder = reader.paths.release(name) if name and "/" not in name else None
+    if folder is None or not folder.is_dir():
         return {}, {}
-    folder = Path(link.resolve())
     record = reader.object("release", folder / RECORD_NAME)
     gate = reader.object("gate", folder / GATE_NAME)
     reader.keep(f"release/{RECORD_NAME}", RECORD, record, SMALL, str(folder / RECORD_NAME))
