@@ -19,13 +19,18 @@ MAX_LINE = 1 << 16
 
 # A line with none of these words says nothing about a start.
 WORTH = re.compile(
-    rb"rror|ERROR|xception|CRITICAL|Traceback|Interrupt|Killed|SIG|signal|ailed|ailure|\bdied\b|exited|terminat|egmentation|segfault"
-    rb"|took |takes |KV [Cc]ache|Maximum concurrency| blocks: |apturing|LLM engine|version |default args|Namespace\(|model   "
+    rb"rror|ERROR|xception|CRITICAL|Traceback|Interrupt|Killed|SIG|signal|ailed|ailure|\bdied\b|exited|terminat"
+    rb"|egmentation|segfault"
+    rb"|took |takes |KV [Cc]ache|Maximum concurrency| blocks: |apturing|LLM engine|version |default args"
+    rb"|Namespace\(|model   "
     rb"|Starting |Started |Loading |Dynamo|torch_compile|Compiling|startup complete|running on| HTTP/"
     rb"|hutting|hutdown|shutdown|server process|stopping"
-    rb"|out of memory|[Nn]o space left|quota|/dev/shm|us error|unsatisfied|too old|forward compat|placement group|exceeds|does not allocate"
-    rb"|NCCL|illegal|assert|invalid|not supported|unsupported|in use|usage: |chat template|chat_template|watchdog|not available|fatal"
-    rb"|File \"|self\.|_run|load_model|capture|profile|warm|wake|memory|\^C|Fault|fault|Unsupported|OutOf|oom|OOM|not divisible|divisible|Expired"
+    rb"|out of memory|[Nn]o space left|quota|/dev/shm|us error|unsatisfied|too old|forward compat|placement group"
+    rb"|exceeds|does not allocate"
+    rb"|NCCL|illegal|assert|invalid|not supported|unsupported|in use|usage: |chat template|chat_template|watchdog"
+    rb"|not available|fatal"
+    rb"|File \"|self\.|_run|load_model|capture|profile|warm|wake|memory|\^C|Fault|fault|Unsupported|OutOf|oom|OOM"
+    rb"|not divisible|divisible|Expired"
     rb"|Cannot|cannot|NRT|nrt_|UR_RESULT|HSA_|PTX|docker:|nvidia-container"
 )
 # Long after the server is ready only these can change what is said of the start: its end, and the next start.

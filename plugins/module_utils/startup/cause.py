@@ -15,9 +15,11 @@ from typing import Any
 SPECIFIC, GENERAL, ANY = 3, 2, 1
 # Named groups that stay text, though they may look like numbers.
 _WORDS = frozenset(
-    "argument missing needs_cuda weight model_type architecture memory_space tokenizer_class backend path dtype method "
-    "repository error signal device".split()
-)
+    {
+        "argument", "missing", "needs_cuda", "weight", "model_type", "architecture", "memory_space", "tokenizer_class",
+        "backend", "path", "dtype", "method",
+    }
+)  # fmt: skip
 _MIB = {"MiB": 1.0, "GiB": 1024.0, "KiB": 1 / 1024, "bytes": 1 / 1024 / 1024}
 
 

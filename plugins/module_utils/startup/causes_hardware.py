@@ -34,7 +34,8 @@ KINDS = (
     ),
     kind(
         "ray_not_enough_gpus",
-        r"number of required \w+ exceeds the total number of available \w+|Waiting for creating a placement group of specs",
+        r"number of required \w+ exceeds the total number of available \w+"
+        r"|Waiting for creating a placement group of specs",
         r"No available node types can fulfill",
         raw=True,
         soft=True,
@@ -44,7 +45,8 @@ KINDS = (
         r"Failed to infer device type",
         r"No CUDA GPUs are available",
         r"Found no NVIDIA driver on your system",
-        r"no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected|No HIP GPUs are available",
+        r"no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|no ROCm-capable device is detected"
+        r"|No HIP GPUs are available",
         r"could not select device driver",
         r"unresolvable CDI devices",
         r"nvidia-container-cli: (?:initialization error|device error|detection error)",
@@ -54,10 +56,13 @@ KINDS = (
     ),
     kind(
         "dtype_unsupported_on_gpu",
-        r"(?P<dtype>Bfloat16|bfloat16|BFloat16|float16|FP8|fp8\w*) is only supported on GPUs with compute capability of at least "
+        r"(?P<dtype>Bfloat16|bfloat16|BFloat16|float16|FP8"
+        r"|fp8\w*) is only supported on GPUs with compute capability of at least "
         r"(?P<capability_needed>\d+\.\d+)(?:.*?compute capability (?P<capability_found>\d+\.\d+))?",
-        r"(?:type )?(?P<dtype2>bf16|float8\w*|bfloat16) (?:is )?not supported (?:in|on|by) (?:this|your|the current) (?:architecture|GPU|device)",
-        r"quantization method (?P<method>\S+) is not supported for the current GPU\. Minimum capability: (?P<capability_needed2>\d+)\. "
+        r"(?:type )?(?P<dtype2>bf16|float8\w*|bfloat16) (?:is )?not supported (?:in|on|by) (?:this|your"
+        r"|the current) (?:architecture|GPU|device)",
+        r"quantization method (?P<method>\S+) is not supported for the current GPU\. Minimum capability:"
+        r" (?P<capability_needed2>\d+)\. "
         r"Current capability: (?P<capability_found2>\d+)",
         r"(?:data )?type torch\.(?P<dtype3>\w+) is not supported (?:on|by|for) ",
         r"[Bb]float16 is not supported|[Dd]oesn't support bfloat16",
@@ -84,8 +89,10 @@ KINDS = (
     ),
     kind(
         "cuda_kernel_fault",
-        r"illegal memory access|device-side assert|unspecified launch failure|misaligned address|illegal instruction was encountered",
-        r"(?:CUDA|HIP) error: invalid (?:argument|configuration argument|resource handle)|failed with error invalid argument",
+        r"illegal memory access|device-side assert|unspecified launch failure|misaligned address"
+        r"|illegal instruction was encountered",
+        r"(?:CUDA|HIP) error: invalid (?:argument|configuration argument|resource handle)"
+        r"|failed with error invalid argument",
         r"(?:CUDA|HIP) error: (?:the launch timed out|unknown error|operation not permitted|unspecified|uncorrectable)",
         r"Memory access fault by GPU|HSA_STATUS_ERROR\w*|hipErrorIllegalAddress|hipErrorLaunchFailure",
         r"CUBLAS_STATUS_(?!ALLOC)\w+|CUDNN_STATUS_\w+|cudaErrorIllegalAddress|cudaErrorLaunchFailure",
@@ -95,7 +102,8 @@ KINDS = (
         "accelerator_runtime_error",
         r"\b(?:NRT|nrt)_\w+|\bNEURON\w*:? .*(?:ERROR|[Ff]ail)|Neuron [Rr]untime",
         r"\bUR_RESULT_ERROR_(?!OUT_OF)\w+|\bZE_RESULT_ERROR\w+|\bPI_ERROR\w*|level_zero backend failed",
-        r"\bsyn(?:Status)?Fail\w*|Habana .*(?:error|fail)|TPU initialization failed|libtpu.* (?:error|failed)|\bACL(?:NN)? error|aclrt\w+ failed",
+        r"\bsyn(?:Status)?Fail\w*|Habana .*(?:error|fail)|TPU initialization failed|libtpu.* (?:error|failed)"
+        r"|\bACL(?:NN)? error|aclrt\w+ failed",
     ),
     kind(
         "driver_too_old_for_cuda",
@@ -103,6 +111,7 @@ KINDS = (
         raw=True,
         soft=True,
     ),
+    kind("cuda_forward_compat_unsupported", r"Warning: .*Error 804", raw=True, soft=True),
     kind(
         "worker_segfault",
         r"SIGSEGV|[Ss]egmentation fault|\b[Ss]egfault\b|exit ?code:? -11\b|Failed core proc\(s\): \{[^}]*: -11\b",
@@ -110,20 +119,23 @@ KINDS = (
     ),
     kind(
         "killed_sigkill",
-        r"\bSIGKILL\b|exit ?code:? -9\b|Failed core proc\(s\): \{[^}]*: -9\b|exit(?:ed)? (?:with )?(?:code|status):? 137\b|OOM[- ]?[Kk]ill|oom-kill|Out of memory: Killed process",
+        r"\bSIGKILL\b|exit ?code:? -9\b|Failed core proc\(s\): \{[^}]*: -9\b|exit(?:ed)? (?:with )?(?:code"
+        r"|status):? 137\b|OOM[- ]?[Kk]ill|oom-kill|Out of memory: Killed process",
         raw=True,
         strength=GENERAL,
     ),
     kind(
         "nccl_error",
-        r"\b[NR]CCL error|nccl(?:Unhandled|System|Internal|Invalid|Remote)\w+|DistBackendError|Failed to load [NR]CCL library",
+        r"\b[NR]CCL error|nccl(?:Unhandled|System|Internal|Invalid|Remote)\w+|DistBackendError"
+        r"|Failed to load [NR]CCL library",
         r"NCCL WARN (?!.*(?:fallback|deprecat))",
         strength=GENERAL,
         raw=True,
     ),
     kind(
         "compile_error",
-        r"InductorError|BackendCompilerFailed|torch\._dynamo\.exc\.|vLLM failed to compile the model|CppCompileError|C\+\+ compile error",
+        r"InductorError|BackendCompilerFailed|torch\._dynamo\.exc\.|vLLM failed to compile the model"
+        r"|CppCompileError|C\+\+ compile error",
         r"triton\.compiler\.errors\.|CompilationError|ptxas (?:fatal|error)|NoTritonConfigsError|LoweringException",
         strength=GENERAL,
     ),

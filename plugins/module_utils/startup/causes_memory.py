@@ -21,22 +21,26 @@ KINDS = (
     ),
     kind(
         "kv_cache_too_small",
-        rf"To serve at least one request with the models?'?s? max seq len \((?P<max_model_len>\d+)\), \(?(?P<needed_gib>{_GIB}) Gi?B "
+        rf"To serve at least one request with the models?'?s? max seq len \((?P<max_model_len>\d+)\),"
+        rf" \(?(?P<needed_gib>{_GIB}) Gi?B "
         rf"KV cache is needed, which is larger than the available KV cache memory \((?P<available_gib>{_GIB}) Gi?B\)"
         r"(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?",
-        r"max seq len \((?P<max_model_len2>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache "
+        r"max seq len \((?P<max_model_len2>\d+)\) is larger than the maximum number of tokens that can be stored in"
+        r" KV cache "
         r"\((?P<kv_tokens_available>\d+)\)",
         r"Cannot auto-fit max_model_len: not enough",
     ),
     kind(
         "kv_cache_no_memory",
         r"No available memory for the cache blocks",
-        r"The worker already uses (?P<used_gib>[\d.]+) GiB \(model weights and runtime\), more than the (?P<wanted_gib>[\d.]+) GiB",
+        r"The worker already uses (?P<used_gib>[\d.]+) GiB \(model weights and runtime\), more than the"
+        r" (?P<wanted_gib>[\d.]+) GiB",
         r"Available memory on node \d+ .*on kv cache allocation is less than requested memory for kv",
     ),
     kind(
         "gpu_memory_busy",
-        rf"Free memory on device (?:\S+ )?\((?P<free_gib>{_GIB})/(?P<total_gib>{_GIB}) GiB\) on startup is less than desired GPU "
+        rf"Free memory on device (?:\S+ )?\((?P<free_gib>{_GIB})/(?P<total_gib>{_GIB}) GiB\) on startup is less"
+        rf" than desired GPU "
         rf"memory utilization \((?P<utilization>{_GIB}), (?P<wanted_gib2>{_GIB}) GiB\)",
         r"on startup is less than the engine's budget after excluding external",
         r"Error in memory profiling\. Initial free memory",
@@ -64,7 +68,8 @@ KINDS = (
     ),
     kind(
         OUT_OF_MEMORY,
-        r"(?:out of memory|OutOfMemoryError|not enough (?:GPU )?memory)(?:.*?Tried to allocate (?P<oom_tried_mib>[\d.]+) "
+        r"(?:out of memory|OutOfMemoryError"
+        r"|not enough (?:GPU )?memory)(?:.*?Tried to allocate (?P<oom_tried_mib>[\d.]+) "
         r"(?P<oom_tried_mib_unit>[KMG]iB|bytes))?(?:.*?total capacity of (?P<gpu_total_gib>[\d.]+) GiB)?"
         r"(?:.*?of which (?P<gpu_free_mib>[\d.]+) (?P<gpu_free_mib_unit>[KMG]iB|bytes) is free)?"
         r"(?:.*?warming up (?:sampler|pooler)[^0-9]{0,40} with (?P<max_num_seqs>\d+) dummy requests)?",

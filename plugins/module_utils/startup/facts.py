@@ -29,7 +29,8 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         rf"init engine \([^)]*\) took {_NUMBER} s(?:econds)?\b(?: \(compilation: {_NUMBER} s)?"
     ),
     "model_memory_gib": re.compile(
-        rf"Model loading took {_NUMBER} Gi?B(?: memory)? and \d+(?:\.\d+)? seconds|Loading model weights took {_NUMBER} GB"
+        rf"Model loading took {_NUMBER} Gi?B(?: memory)? and \d+(?:\.\d+)? seconds"
+        rf"|Loading model weights took {_NUMBER} GB"
     ),
     "model_load_seconds": re.compile(rf"Model loading took \d+(?:\.\d+)? Gi?B(?: memory)? and {_NUMBER} seconds"),
 }

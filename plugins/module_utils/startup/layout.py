@@ -3,7 +3,8 @@
 """Undo what a terminal or a page did to the lines of a log: wrapped inside words, indented as a whole.
 
 A wrapped log has several lines of exactly the widest width; behind such a line everything that does not begin like a
-record goes on with it. A log that was cut at a width, not wrapped, has the next record there. Private to the collection.
+record goes on with it. A log that was cut at a width, not wrapped, has the next record there.
+Private to the collection.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ _NARROWEST = 40
 _USUAL = (80, 100, 120, 132, 160, 200)  # columns of terminals: one line of such a width may be enough
 _LOOK = 2000
 _RECORD = (
-    r"\(\w[^()]*pid=|\((?:EngineCore|APIServer|Worker|VllmWorker|Ray)|\[(?:rank\d|default\d|\d{4}-|\d\d:|pod/|[a-z_]+\])|\{|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
-    r"|Traceback|Process |usage:|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)\b"
-    r"|Loading |Capturing |Killed\b|\*\*\*|During handling|The above exception|\s*[\u2502\u2503]|[\w.-]+\s*\| |nvidia-container|docker:"
+    r"\(\w[^()]*pid=|\((?:EngineCore|APIServer|Worker|VllmWorker|Ray)|\[(?:rank\d|default\d|\d{4}-|\d\d:|pod/"
+    r"|[a-z_]+\])|\{|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
+    r"|Traceback|Process |usage:|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error"
+    r"|Exception|Interrupt)\b"
+    r"|Loading |Capturing |Killed\b|\*\*\*|During handling|The above exception|\s*[\u2502\u2503]|[\w.-]+\s*\| "
+    r"|nvidia-container|docker:"
 )
 _BAR = re.compile(r"it/s|s/it|\d+%")
 _LOOKS_LIKE_A_RECORD = re.compile(_RECORD)

@@ -1,6 +1,6 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Read what a start of vLLM said about itself, whatever the release and the way the log took: one pass, constant memory.
+"""Read what a start of vLLM said about itself, whatever the release: one pass, constant memory.
 
 Private to the collection.
 """
@@ -31,7 +31,7 @@ _HEADERS = {"version": -4, "banner": -3, "args": -2}  # before all milestones
 _POINTER = re.compile(
     r"See (?:root cause above|(?:the )?stack trace(?: \(above\))? for (?:the )?root cause(?: issue)?)\.?\s*"
 )
-_HEAD, _TAIL = 4000, 2000
+_HEAD, _TAIL, _HELD = 1500, 500, 2048  # lines, lines, bytes of each
 
 
 def parse_startup_log(source: Source) -> StartupReport:
@@ -42,10 +42,10 @@ def parse_startup_log(source: Source) -> StartupReport:
     for number, block in enumerate(blocks(source)):
         if number == 0:
             by = indent(block.decode("utf-8", "replace"))
-        block = dedented(block, by) if by else block
+        level = dedented(block, by) if by else block
         if number == 0:
-            at = width(block.decode("utf-8", "replace"))
-        lines.feed(unwrapped(block, at) if at else block)
+            at = width(level.decode("utf-8", "replace"))
+        lines.feed(unwrapped(level, at) if at else level)
     if forward.order.newest_first:
         backward = _Reader()
         for place, line in enumerate(forward.order.turned()):
@@ -60,7 +60,6 @@ class _Order:
 
     def __init__(self) -> None:
         self.later = self.earlier = self.upwards = self.downwards = 0
-        self.left_out = 0
         self._stamp = ""
         self._frame = False
         self._rank = -1
@@ -69,11 +68,7 @@ class _Order:
 
     def note(self, line: bytes, record: Record) -> None:
         """Take the next line."""
-        if len(self._head) < _HEAD:
-            self._head.append(line)
-        else:
-            self.left_out += len(self._tail) == _TAIL
-            self._tail.append(line)
+        (self._head if len(self._head) < _HEAD else self._tail).append(line[:_HELD])
         if record.stamp and self._stamp and record.stamp != self._stamp:
             self.later += record.stamp > self._stamp
             self.earlier += record.stamp < self._stamp
@@ -90,7 +85,7 @@ class _Order:
         rank = _HEADERS.get(name or "") or phases.RANK.get(phases.milestone(record.text) or "", -1)
         if rank == -1:
             return
-        if self._rank != -1 and rank != self._rank:
+        if self._rank not in (-1, rank):
             self.upwards += rank < self._rank
             self.downwards += rank > self._rank
         self._rank = rank
@@ -155,7 +150,7 @@ class _Reader:
         return StartupReport(
             vllm_version=story.version or before.version,
             engine=story.engine or before.engine,
-            model=_redacted(_model(story) or _model(before)),
+            model=_redacted(story.model or before.model),
             state=verdict.state,
             diagnosis=verdict.diagnosis,
             startup_complete=self.complete,
@@ -164,19 +159,11 @@ class _Reader:
             details=details,
             evidence=evidence,
             first_error_line=_first_error(verdict.first_error),
-            remedy=remedy(verdict.diagnosis, details, lists),
-            truncated=not story.kinds or verdict.state == STARTING,
+            remedy=remedy(verdict.diagnosis, details),
+            truncated=not story.headers or verdict.state == STARTING,
             non_default_args=_redacted(arguments),
             **lists,
         )
-
-
-def _model(story: Story) -> str | None:
-    if story.config_model:
-        return story.config_model
-    given: dict[str, Any] = story.arguments or {}
-    said = given.get("model_tag") or given.get("model") or story.namespace_model or story.banner_model
-    return str(said) if said else None
 
 
 def _first_error(line: str | None) -> str | None:

@@ -44,13 +44,15 @@ _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         WARMUP,
         re.compile(
-            r"warming up (?:sampler|pooler)|_dummy_(?:sampler|pooler)_run|kernel_warmup|flashinfer_autotune|warm_up_sampler"
+            r"warming up (?:sampler|pooler)|_dummy_(?:sampler|pooler)_run|kernel_warmup|flashinfer_autotune"
+            r"|warm_up_sampler"
         ),
     ),
     (
         CAPTURE,
         re.compile(
-            r"capture_model|capture_end|capture_begin|_capture_cudagraphs|graph_capture\b|CUDAGraph\b|cudagraph_capture|_warmup_and_capture"
+            r"capture_model|capture_end|capture_begin|_capture_cudagraphs|graph_capture\b|CUDAGraph\b"
+            r"|cudagraph_capture|_warmup_and_capture"
         ),
     ),
     (
@@ -63,7 +65,8 @@ _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         WEIGHTS,
         re.compile(
-            r"load_model\b|load_weights|initialize_model|create_weights|process_weights_after_loading|_load_model|linear weights"
+            r"load_model\b|load_weights|initialize_model|create_weights|process_weights_after_loading|_load_model"
+            r"|linear weights"
             r"|make_layers|ModelWeightParameter|Failed to load model|model_loader|weight_loader|repack"
         ),
     ),

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 _MAX_TEXT = 8192
 _ANSI = re.compile(
-    r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033|#x1B|#033|\N{SYMBOL FOR ESCAPE})(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|_bk;t=\d+\x07?)"
+    r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033|#x1B|#033|\N{SYMBOL FOR ESCAPE})(?:\[[0-9;?]*[ -/]*[@-~]"
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?|_bk;t=\d+\x07?)"
     r"|\x1b_bk;t=\d+\x07?|\x1b.|\[\d{1,3}(?:;\d{1,3}){0,3}m|(?<![\w\]])\[m(?!\w)"
 )
 _BORDER = re.compile("^\\s*[\u2502\u2503|]\\s?(.*?)\\s*[\u2502\u2503|]\\s*$")
 _HEADER = re.compile(
-    r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+(\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d+)? (?:\[[^\]\s]*:\d+\]|\S+\.py:\d+\]) ?"
+    r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+(\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d+)? (?:\[[^\]\s]*:\d+\]"
+    r"|\S+\.py:\d+\]) ?"
 )
 _OTHER_HEADER = re.compile(r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL):\s+")
 _PROCESS = re.compile(r"\((?:([A-Za-z][\w-]*)(?: (?:rank=\d+|[A-Z]{2,4}\d+))*)?,? ?pid=(\d+)(?:, ip=[\w.:]+)?\) ?")
@@ -29,7 +31,8 @@ _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?
 _PREFIXES = (
     re.compile(rf"\[?{_STAMP}\]?:?[ \t]+(?:std(?:out|err) [FP] )?"),
     re.compile(
-        r"\[?[A-Z][a-z]{2}(?: [A-Z][a-z]{2})? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?\]? (?:[\w.-]+ [\w.@/-]+(?:\[\d+\])?: )?"
+        r"\[?[A-Z][a-z]{2}(?: [A-Z][a-z]{2})? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?\]? (?:[\w.-]+"
+        r" [\w.@/-]+(?:\[\d+\])?: )?"
     ),
     re.compile(rf"[^\t]{{1,80}}\t[^\t]{{1,80}}\t(?={_STAMP})"),
     re.compile(r"[\w.-]+ [\w.@/-]+\[\d+\]: "),

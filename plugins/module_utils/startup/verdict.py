@@ -16,9 +16,12 @@ from typing import Any
 from .cause import ANY
 from .report import CRASHED, FAILED, READY, SERVING_ERROR, STARTING, STOPPED
 from .slugs import NONE, NOT_IN_LOG
-from .story import Cause, Story
+from .story import DEATH, FATAL, KILLED, SERVED, SIGINT, SIGTERM, STOP, TEMPLATE, Story
+from .suspects import Cause
 
 _MAX_EVIDENCE = 5
+# Which signal ended a start, and what it is called; a parent sends on what it got.
+_SIGNALS = ((SIGTERM, "sigterm_during_start"), (SIGINT, "user_interrupt"))
 # A warning that explains what the error only reports.
 _EXPLAINED_BY_WARNING = {"no_accelerator_detected", "user_interrupt", "sigterm_during_start", NOT_IN_LOG}
 
@@ -37,123 +40,96 @@ class Verdict:
 def judge(story: Story) -> Verdict:
     """Give the verdict on one start."""
     ready = story.ready
-    if ready is not None and _bind_error(story) is None:
+    if ready is not None and not _port_was_taken(story):
         return _after_ready(story, ready)
-    if ready is None and story.template is not None and not story.kinds and story.fatal is None:
-        return _serving_error(story)
-    return _before_ready(story)
+    only_requests = TEMPLATE in story.marks and not story.headers and FATAL not in story.marks
+    return _serving_error(story) if ready is None and only_requests else _before_ready(story)
 
 
-def _bind_error(story: Story) -> Cause | None:
+def _port_was_taken(story: Story) -> bool:
     """A server that says it is complete binds its port only then."""
-    taken = (cause for cause in story.causes if cause.slug == "port_in_use" and cause.fatal)
-    return next((cause for cause in taken if story.served is None or cause.offset < story.served), None)
+    served = story.at(SERVED)
+    taken = (cause for cause in story.suspects.causes if cause.slug == "port_in_use" and cause.fatal)
+    return any(served is None or cause.offset < served for cause in taken)
 
 
 def _after_ready(story: Story, ready: int) -> Verdict:
-    death = story.death if story.death is not None and story.death >= ready else None
-    ended = [offset for offset in (story.stop, story.sigterm, story.sigint) if offset is not None and offset >= ready]
-    woken = [cause for cause in story.causes if cause.slug == "oom_wakeup"]
-    if death is None and woken and not ended:
+    death, ended = _since(story, ready, DEATH), _since(story, ready, STOP, SIGTERM, SIGINT)
+    if death is not None and (ended is None or death < ended):
+        return _failed(CRASHED, story.suspects.before_death(death), story)
+    woken = [cause for cause in story.suspects.causes if cause.slug == "oom_wakeup"]
+    if woken and ended is None:
         return _failed(CRASHED, woken, story)
-    if death is not None and (not ended or death < min(ended)):
-        near = story.near_death()
-        return _failed(CRASHED, near, story)
-    if ended:
+    if ended is not None:
         return _stopped(story, ready)
-    if story.killed is not None and story.killed >= ready:
-        return Verdict(CRASHED, "killed_sigkill", _marked(story, "killed"), {}, story.marks.get("killed"))
-    if story.template is not None:
-        return _serving_error(story)
-    return Verdict(READY, first_error=story.request_error)
+    if _since(story, ready, KILLED) is not None:
+        return Verdict(CRASHED, "killed_sigkill", _lines(story, KILLED), {}, story.line(KILLED))
+    return _serving_error(story) if TEMPLATE in story.marks else Verdict(READY, first_error=story.request_error)
+
+
+def _since(story: Story, ready: int, *names: str) -> int | None:
+    """Where the first of these happened to the server that was ready."""
+    known = (story.at(name) for name in names)
+    return min((offset for offset in known if offset is not None and offset >= ready), default=None)
 
 
 def _stopped(story: Story, ready: int) -> Verdict:
-    if story.sigterm is not None and story.sigterm >= ready:
-        return Verdict(STOPPED, "sigterm_after_ready", _marked(story, "sigterm"), {}, story.request_error)
-    if story.sigint is not None and story.sigint >= ready and story.sigint <= (story.stop or story.sigint):
-        return Verdict(STOPPED, "user_interrupt", _marked(story, "sigint"), {}, story.request_error)
+    if _since(story, ready, SIGTERM) is not None:
+        return Verdict(STOPPED, "sigterm_after_ready", _lines(story, SIGTERM), {}, story.request_error)
+    interrupted, stop = _since(story, ready, SIGINT), _since(story, ready, STOP)
+    if interrupted is not None and (stop is None or interrupted <= stop):
+        return Verdict(STOPPED, "user_interrupt", _lines(story, SIGINT), {}, story.request_error)
     return Verdict(STOPPED, first_error=story.request_error)
 
 
 def _serving_error(story: Story) -> Verdict:
-    line = story.marks.get("template")
-    return Verdict(SERVING_ERROR, "chat_template_missing", [line] if line else [], {}, line)
+    return Verdict(SERVING_ERROR, "chat_template_missing", _lines(story, TEMPLATE), {}, story.line(TEMPLATE))
 
 
 def _before_ready(story: Story) -> Verdict:
-    hard = [cause for cause in story.causes if not cause.soft]
-    fatal = story.fatal is not None or any(cause.fatal for cause in hard)
-    signalled = _signal(story)
-    if not fatal and signalled is None and story.killed is None:
-        if story.initialised and story.death is not None:
+    hard = story.suspects.hard()
+    signal = next((item for item in _SIGNALS if item[0] in story.marks), None)
+    if not (FATAL in story.marks or KILLED in story.marks or signal or any(cause.fatal for cause in hard)):
+        if story.initialised and DEATH in story.marks:
             return _failed(CRASHED, hard, story)
         return Verdict(STARTING, first_error=hard[0].line if hard else story.loud)
-    state = CRASHED if story.initialised and not story.server and story.death is not None else FAILED
-    sure = [cause for cause in hard if cause.strength > ANY]
-    if not sure and signalled is not None and not _signal_is_a_consequence(story, signalled):
-        return _soft_or(story, Verdict(FAILED, signalled, _marked(story, _MARKS[signalled])), state)
-    if not hard and story.killed is not None and story.fatal is None:
-        return Verdict(FAILED, "killed_sigkill", _marked(story, "killed"), {}, story.marks.get("killed"))
-    return _failed(state, hard, story)
+    if signal and not any(cause.kind.strength > ANY for cause in hard) and not _sent_by_others(story, signal[0]):
+        return _or_warning(story, Verdict(FAILED, signal[1], _lines(story, signal[0])))
+    if not hard and KILLED in story.marks and FATAL not in story.marks:
+        return Verdict(FAILED, "killed_sigkill", _lines(story, KILLED), {}, story.line(KILLED))
+    offline = story.initialised and not story.serves_http and DEATH in story.marks
+    return _failed(CRASHED if offline else FAILED, hard, story)
 
 
-_MARKS = {"sigterm_during_start": "sigterm", "user_interrupt": "sigint"}
-
-
-def _signal(story: Story) -> str | None:
-    """Which signal ended the start; one that a parent sent on is what the first one was."""
-    known = {"sigterm_during_start": story.sigterm, "user_interrupt": story.sigint}
-    found = {slug: offset for slug, offset in known.items() if offset is not None}
-    if not found:
-        return None
-    return "sigterm_during_start" if story.sigterm is not None else min(found, key=lambda slug: found[slug])
-
-
-def _signal_is_a_consequence(story: Story, slug: str) -> bool:
-    """Processes of a start that failed are ended by the others."""
-    offset = {"sigterm_during_start": story.sigterm, "user_interrupt": story.sigint}[slug]
-    return story.fatal is not None and offset is not None and story.fatal < offset and slug != "user_interrupt"
+def _sent_by_others(story: Story, name: str) -> bool:
+    """Processes of a start that failed end each other by SIGTERM."""
+    fatal, signal = story.at(FATAL), story.at(name)
+    return name == SIGTERM and fatal is not None and signal is not None and fatal < signal
 
 
 def _failed(state: str, causes: Sequence[Cause], story: Story) -> Verdict:
-    hard = [cause for cause in causes if not cause.soft]
-    best = _first_of_the_strongest(hard)
+    strength = max((cause.kind.strength for cause in causes), default=0)
+    best = next((cause for cause in causes if cause.kind.strength == strength), None)
     if best is None:
-        line = story.consequence or next(
-            (story.marks[name] for name in ("fatal", "death") if name in story.marks), None
-        )
-        return _soft_or(story, Verdict(state, NOT_IN_LOG, [line] if line else [], {}, story.loud or line), state)
-    verdict = Verdict(state, best.slug, _evidence(best, hard), _details(best, hard), best.line)
-    return _soft_or(story, verdict, state)
+        line = story.consequence or story.line(FATAL) or story.line(DEATH)
+        return _or_warning(story, Verdict(state, NOT_IN_LOG, [line] if line else [], {}, story.loud or line))
+    same = [cause for cause in causes if cause.slug == best.slug]
+    details: dict[str, Any] = {}
+    for cause in (best, *same):
+        details.update({name: value for name, value in cause.details.items() if name not in details})
+    lines = dict.fromkeys([best.line, *(cause.line for cause in same)])
+    return _or_warning(story, Verdict(state, best.slug, list(lines)[:_MAX_EVIDENCE], details, best.line))
 
 
-def _first_of_the_strongest(causes: Sequence[Cause]) -> Cause | None:
-    strength = max((cause.strength for cause in causes), default=0)
-    return next((cause for cause in causes if cause.strength == strength), None)
-
-
-def _soft_or(story: Story, verdict: Verdict, state: str) -> Verdict:
-    soft = next((cause for cause in story.causes if cause.soft), None)
+def _or_warning(story: Story, verdict: Verdict) -> Verdict:
+    """The warning that explains it, where there is one."""
+    soft = next((cause for cause in story.suspects.causes if cause.kind.soft), None)
     if soft is None or verdict.diagnosis not in _EXPLAINED_BY_WARNING:
         return verdict
     lines = [soft.line, *verdict.evidence][:_MAX_EVIDENCE]
-    return Verdict(state, soft.slug, lines, soft.details, verdict.first_error or soft.line)
+    return Verdict(verdict.state, soft.slug, lines, soft.details, verdict.first_error or soft.line)
 
 
-def _details(best: Cause, causes: Sequence[Cause]) -> dict[str, Any]:
-    """What the first line names, and what the same cause names elsewhere."""
-    found: dict[str, Any] = {}
-    for cause in (best, *causes):
-        if cause.slug == best.slug:
-            found.update({name: value for name, value in cause.details.items() if name not in found})
-    return found
-
-
-def _evidence(best: Cause, causes: Sequence[Cause]) -> list[str]:
-    lines = [best.line, *(cause.line for cause in causes if cause.slug == best.slug)]
-    return list(dict.fromkeys(lines))[:_MAX_EVIDENCE]
-
-
-def _marked(story: Story, name: str) -> list[str]:
-    return [story.marks[name]] if name in story.marks else []
+def _lines(story: Story, name: str) -> list[str]:
+    line = story.line(name)
+    return [line] if line else []
