@@ -227,7 +227,18 @@ def count(step: Step, code: int, result: Result) -> None:
         result.passed += 1 - bad
     result.failed += bad
     if code or bad:
-        result.failures.append(f"{step.name} (exit code {code})")
+        result.failures.append(f"{step.name} (exit code {code}){''.join(failed_tests(report) if step.pytest else [])}")
+
+
+def failed_tests(report: Path) -> list[str]:
+    """Name the tests that failed, each with the first line of why: the end of a long run has to say it again."""
+    if not report.exists():
+        return []
+    cases = ElementTree.parse(report).getroot().iter("testcase")
+    failed = ((case, fault) for case in cases for fault in case if fault.tag in ("failure", "error"))
+    return [
+        f"\n  {case.get('name')}: {(fault.get('message') or fault.tag).splitlines()[0][:300]}" for case, fault in failed
+    ]
 
 
 def run_lane(lane: Lane) -> Result:
