@@ -16,7 +16,8 @@ description:
   - Returns the figures and the log of one start of a service on this host, also of one that failed.
   - The log is the one that was kept of the start, without secrets; of a start that is under way it is what its
     container has said so far.
-  - Reads the log line by line, in the form of every vLLM release that can be deployed.
+  - Judges the start and names the root cause of a failure. Each diagnosis has a page in C(docs/runbooks/diagnoses).
+  - Reads the log line by line, in the form of the vLLM releases 0.4 to 0.33.
 extends_documentation_fragment:
   - gpuhosts.vllm.attributes
   - gpuhosts.vllm.attributes.info
@@ -67,6 +68,48 @@ startup:
       description: The version of the engine.
       type: str
       returned: always
+    engine:
+      description: The generation of the engine, V(V0) or V(V1).
+      type: str
+      returned: always
+    model:
+      description: The model, as the engine or its options name it.
+      type: str
+      returned: always
+    state:
+      description:
+        - The verdict on the last start in the log. V(ready) serves; V(starting) shows no verdict yet; V(failed) ended
+          before it was ready; V(crashed) was ready and died of an error; V(stopped) was ready and was shut down in
+          order; V(serving_error) is up, but fails every request of a kind.
+      type: str
+      returned: always
+    diagnosis:
+      description:
+        - What it died of, V(none) when nothing is wrong. C(docs/runbooks/diagnoses.md) lists all values.
+      type: str
+      returned: always
+    evidence:
+      description: The lines that prove it, the first causal one first, without secrets, five at most.
+      type: list
+      elements: str
+      returned: always
+    remedy:
+      description: What to change, with the figures of this log.
+      type: str
+      returned: always
+    details:
+      description: The culprits and figures that the text names, C(port), C(argument), C(needed_gib) for example.
+      type: dict
+      returned: always
+    earlier_starts:
+      description: C(state) and C(diagnosis) of earlier starts in the same log.
+      type: list
+      elements: dict
+      returned: always
+    truncated:
+      description: Whether the log begins or ends in the middle of the last start.
+      type: bool
+      returned: always
     kv_cache_tokens:
       description: The tokens of the KV cache.
       type: list
@@ -101,6 +144,16 @@ startup:
       type: list
       elements: float
       returned: always
+    gpu_blocks:
+      description: The blocks of the KV cache as an old engine prints them, the device, its blocks, those on the CPU.
+      type: list
+      elements: list
+      returned: always
+    compile_seconds:
+      description: How long torch.compile took.
+      type: list
+      elements: float
+      returned: always
     engine_init_seconds:
       description: Pairs of the seconds that the engine took to initialise and the seconds of compilation, or null.
       type: list
@@ -120,7 +173,7 @@ startup:
       type: bool
       returned: always
     first_error_line:
-      description: The first line that names an error.
+      description: The first line that names the error, without secrets.
       type: str
       returned: always
 log:
