@@ -45,6 +45,8 @@ from .stop_engine import gate_of_current
 _LOOK = 0.2
 _TELL = 5.0
 _LOG_TRIES, _LOG_PAUSE = 8, 0.05
+# How long a verdict may wait for an engine that has printed more than could be read so far.
+_CATCH_UP = 5.0
 # Of a log of any length this is enough for the verdict, which must not wait for all of it to be read.
 _FIRST_BYTES, _LAST_BYTES = 512 << 10, 256 << 10
 
@@ -116,13 +118,14 @@ class Watch:
 
     def _wait(self) -> tuple[str, str]:
         while True:
-            self._follow_log()
+            more = self._follow_log()
             moment = self._moment()
             verdict = judge_start(moment, self._gate, self._deadline)
             if verdict:
                 return verdict
             self._tell(moment)
-            self._clock.sleep(_LOOK)
+            if not more:  # an engine that prints thousands of lines a second is followed without a pause
+                self._clock.sleep(_LOOK)
 
     def _moment(self) -> Moment:
         now = self._clock.monotonic()
@@ -130,12 +133,12 @@ class Watch:
         stage = self._stage if not self._prober.said else f"{self._stage}; {self._prober.said}".lstrip("; ")
         return Moment(now - self._began, now - self._moved, alive, self._prober.ready, self._cancelled, stage)
 
-    def _follow_log(self) -> None:
-        """Feed new lines to the progress; the container's id becomes known as soon as Docker has made it."""
+    def _follow_log(self) -> bool:
+        """Take new lines, and say if there were any; the container's id is known as soon as Docker has made it."""
         if self._log is None:
             container_id = self._container()
             if not container_id:
-                return
+                return False
             note(self._paths, self._seq, {"container_id": container_id})
             self._log = containers.LogStream(container_id)
         lines = [self._keeper.add(line) for line in self._log.read()]
@@ -146,6 +149,7 @@ class Watch:
         if any(moved):
             self._moved = self._clock.monotonic()
             self._new_stage()
+        return bool(lines)
 
     def _new_stage(self) -> None:
         if self._progress.stage != self._stage:
@@ -167,6 +171,7 @@ class Watch:
         seconds = round(self._clock.monotonic() - self._began, 2)
         fields = {"ready": True, "verdict": READY, "reason": reason, "ready_at": self._clock.now()}
         note(self._paths, self._seq, {**fields, "ready_seconds": seconds})
+        self._drain_log()
         self._keep_what_was_seen()
         engine.clean_cache(self._paths)
         notify.status(f"serving since {self._clock.now()}; {reason}")
@@ -214,9 +219,11 @@ class Watch:
         return state.error or f"exit code {state.exit_code}{oom}, no error in its log"
 
     def _drain_log(self) -> None:
-        """Take what the log still says: it can end a moment after the process did."""
+        """Take what the log still says: it can end a moment after the process did, or be long."""
+        until = self._clock.monotonic() + _CATCH_UP
         for _try in range(_LOG_TRIES):
-            self._follow_log()
+            while self._follow_log() and self._clock.monotonic() < until:
+                pass
             if self._log is None or self._log.ended or self._main.lives():
                 break
             self._clock.sleep(_LOG_PAUSE)

@@ -9,6 +9,7 @@ Private to the collection.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import subprocess
@@ -27,6 +28,7 @@ _FIRST_ASK = 5.0
 # A line that is longer comes in parts, so that no log takes memory without end.
 _LONGEST_LINE = 1 << 16
 _MOST_AT_ONCE = 4 << 20
+_SET_PIPE_SIZE, _PIPE_SIZE = 1031, 1 << 20  # fcntl has the name of the first from Python 3.10 on
 
 
 class DockerError(Exception):
@@ -167,6 +169,8 @@ class LogStream:
         )
         self._stream = cast(IO[bytes], self._process.stdout)
         os.set_blocking(self._stream.fileno(), False)
+        with contextlib.suppress(OSError):  # what is read at once; the kernel's own size is a sixteenth
+            fcntl.fcntl(self._stream.fileno(), _SET_PIPE_SIZE, _PIPE_SIZE)
         self._rest = b""
 
     def read(self) -> list[str]:

@@ -62,9 +62,9 @@ def run_options(record: ReleaseRecord) -> list[Group]:
         ("--cidfile", str(paths.cid)),
         ("--label", f"{LABEL_SERVICE}={record.service}"),
         ("--label", f"{LABEL_RELEASE}={record.id}"),
-        # The client waits for the end and passes no line on: the log is Docker's, stored once and bounded, and no rate
-        # limit loses any of it. What Docker itself has to say still goes to the journal.
-        ("--attach", "stdin"),
+        # The client has to be attached to something, or it would not wait for the end. What it gets goes nowhere (see
+        # the end of the file): the log is Docker's, stored once and bounded. Docker's own words go to the other stream.
+        ("--attach", "stdout"),
         ("--log-driver", "json-file"),
         ("--log-opt", "max-size=50m"),
         ("--log-opt", "max-file=3"),
@@ -98,9 +98,10 @@ def render_run(record: ReleaseRecord) -> str:
         "#!/bin/sh\n"
         f"# Release {record.id} of the vLLM service {record.service}: {image}.\n"
         "# Written by gpuhosts.vllm and never edited: change the inventory instead.\n"
+        f"# What the engine prints is kept by Docker: docker logs -f {Paths(record.service).container}\n"
         "set -eu\n"
     )
-    return head + " \\\n  ".join(["exec docker run", *lines]) + "\n"
+    return head + " \\\n  ".join(["exec docker run", *lines, ">/dev/null"]) + "\n"
 
 
 def render_entry() -> str:

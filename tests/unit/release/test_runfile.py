@@ -18,7 +18,8 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.runfile impo
 )
 
 DOCKER = """#!/bin/sh
-for word in "$@"; do printf '%s\\0' "$word"; done
+for word in "$@"; do printf '%s\\0' "$word" >&2; done
+echo what the engine prints
 """
 
 
@@ -26,7 +27,7 @@ def sh(words, script, folder):
     """Run a script with the programs of a folder first."""
     path = {"PATH": f"{folder}:/usr/bin:/bin"}
     done = subprocess.run(["sh", *words], input=script, env=path, capture_output=True, text=True, check=True)
-    return done.stdout
+    return done.stdout, done.stderr
 
 
 def words_of(script, tmp_path):
@@ -34,7 +35,9 @@ def words_of(script, tmp_path):
     docker = tmp_path / "docker"
     docker.write_text(DOCKER)
     docker.chmod(0o755)
-    return sh([], script, tmp_path).split("\0")[:-1]
+    printed, said = sh([], script, tmp_path)
+    assert printed == ""  # the engine's lines go nowhere from here, Docker's own words do
+    return said.split("\0")[:-1]
 
 
 def after(words, option):
@@ -50,7 +53,7 @@ def test_the_file_asks_docker_for_what_the_release_says(make_release, tmp_path):
     assert after(words, "--cidfile") == ["/run/gpuhosts-vllm/chat/cid"]
     assert after(words, "--label") == ["io.gpuhosts.vllm.service=chat", f"io.gpuhosts.vllm.release={record.id}"]
     assert after(words, "--publish") == ["127.0.0.1:8000:8000"]
-    assert after(words, "--attach") == ["stdin"]
+    assert after(words, "--attach") == ["stdout"]
     assert after(words, "--log-driver") == ["json-file"]
     assert after(words, "--log-opt") == ["max-size=50m", "max-file=3"]
     assert "--init" in words and "--rm" not in words and "--restart" not in words
@@ -62,7 +65,7 @@ def test_the_file_asks_docker_for_what_the_release_says(make_release, tmp_path):
 def test_one_option_a_line(make_release):
     lines = render_run(make_release()).splitlines()
     assert "  --shm-size 16g \\" in lines
-    assert "  --served-model-name chat talk" in lines
+    assert lines[-2:] == ["  --served-model-name chat talk \\", "  >/dev/null"]
     assert lines[0] == "#!/bin/sh" and "set -eu" in lines
 
 
@@ -148,8 +151,8 @@ def test_the_entry_script_hands_secrets_and_words_to_the_engine(tmp_path):
     engine.write_text('#!/bin/sh\nprintf "%s|" "$KEY" "$@"\n')
     engine.chmod(0o755)
     entry = render_entry().replace("/run/gpuhosts/secrets", str(secrets))
-    said = sh(["-s", "m", "--x", "1 2"], entry, tmp_path)
-    assert said == "a b'c|serve|m|--x|1 2|"
+    printed, _said = sh(["-s", "m", "--x", "1 2"], entry, tmp_path)
+    assert printed == "a b'c|serve|m|--x|1 2|"
 
 
 def test_the_probe_has_the_devices_and_mounts_but_neither_name_nor_port_of_the_service(make_release):
