@@ -29,7 +29,7 @@ _OTHER_HEADER = re.compile(r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL):\s+")
 _PROCESS = re.compile(r"\((?:([A-Za-z][\w-]*)(?: (?:rank=\d+|[A-Z]{2,4}\d+))*)?,? ?pid=(\d+)(?:, ip=[\w.:]+)?\) ?")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _PREFIXES = (
-    re.compile(rf"\[?{_STAMP}\]?:?[ \t]+(?:std(?:out|err) [FP] )?"),
+    re.compile(rf"\[?{_STAMP}\]?:?[ \t](?:std(?:out|err) [FP] )?"),
     re.compile(
         r"\[?[A-Z][a-z]{2}(?: [A-Z][a-z]{2})? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: \d{4})?\]? (?:[\w.-]+"
         r" [\w.@/-]+(?:\[\d+\])?: )?"
