@@ -29,8 +29,8 @@ SERVICE = {
 }
 # What a host has, or gets with Docker and the driver.
 PROGRAMS = {
-    "ansible-playbook", "cat", "coredumpctl", "curl", "df", "docker", "du", "find", "free", "grep", "head",
-    "journalctl", "last", "ls", "nvidia-ctk", "nvidia-smi", "ps", "ss", "systemctl", "vllm-host",
+    "ansible-playbook", "cat", "curl", "df", "docker", "du", "find", "free", "grep", "head",
+    "journalctl", "ls", "nvidia-ctk", "nvidia-smi", "ps", "ss", "systemctl", "vllm-host",
 }  # fmt: skip
 _FENCE = re.compile(r"^([ ]*)```(\w*)\n(.*?)^\1```$", re.M | re.S)
 _LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")

@@ -19,6 +19,7 @@ from .report import MetricsReport, Number
 
 _V = TypeVar("_V")
 _MAX_VALUES = 1024
+_SHARES_BY_ENGINE = {BY_ENGINE[name] for name in SHARES if name in BY_ENGINE}
 _MAX_TEXT = 500
 _DECLARED = re.compile(r"#[ \t]*(?:HELP|TYPE|UNIT)[ \t]+(" + "|".join(PREFIXES) + ")")
 
@@ -102,7 +103,10 @@ class _Reader:
                 **{SHARES[name]: value for name, value in self.shares.items()},
             },
             maps={MAPS[BARE.get(name, name)][1]: _plains(values) for name, values in _totals_last(self.maps)},
-            by_engine={name: _plains(values) for name, values in self.by_engine.items()},
+            by_engine={
+                name: dict(values) if name in _SHARES_BY_ENGINE else _plains(values)
+                for name, values in self.by_engine.items()
+            },
             block_size=_whole(config.get("block_size")),
             num_gpu_blocks=_whole(config.get("num_gpu_blocks")),
             num_cpu_blocks=_whole(config.get("num_cpu_blocks")),

@@ -25,6 +25,16 @@ ONE_LINE = """\
 ({process} pid=77) INFO 11-02 21:40:09 [kv_cache_utils.py:2326] {device} KV cache size: {tokens} tokens, \
 Maximum concurrency for {length} tokens per request: {x}x
 """
+CPU_PAGE = """\
+# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{_block_size_resolved="True",block_size="128",cache_dtype="auto",\
+cache_hit_alignment_tokens="None",effective_attention_block_size="128",enable_prefix_caching="True",engine="0",\
+gpu_memory_utilization="0.92",is_attention_free="False",kv_cache_dtype_skip_layers="[]",\
+kv_cache_max_concurrency="2048.0",kv_cache_memory_bytes="1073741824",kv_cache_size_tokens="1024000",\
+mamba_block_size="None",num_cpu_blocks="None",num_gpu_blocks="8192",num_gpu_blocks_override="None",\
+prefix_caching_hash_algo="sha256",sliding_window="None",user_specified_block_size="False"} 1.0
+"""
 
 
 def page(tokens: object, factor: object, engines: int = 1, blocks: int = 4000) -> str:
@@ -44,6 +54,8 @@ def compared(log: str, text: str) -> Finding | None:
     [
         (TWO_LINES.format(tokens="63,984", length="32,000", x="2.00"), page(63984, 1.9995)),
         (one("2,097,152", "1,024", "2048.00", device="CPU"), page(2097152, 2048.0, blocks=16384)),
+        # 0.32.0 on a CPU, as it printed both: 500 tokens leave the last of four blocks of 128 half empty
+        (one("1,024,000", "500", "2048.00", device="CPU"), CPU_PAGE),
         # a hybrid model: 300 blocks of 528 tokens are shared by the groups of its layers
         (one("61,440", "40,960", "1.50"), page(61440, 1.5, blocks=300)),
         # decode context parallelism: a block holds more than its size

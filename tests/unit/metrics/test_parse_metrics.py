@@ -115,6 +115,12 @@ def test_pages_of_ray_serve() -> None:
     assert (found["prompt_tokens_total"], found["generation_tokens_total"], found["success"]) == (30, 12, {"stop": 5})
 
 
+def test_counts_are_whole_numbers_and_shares_are_not() -> None:
+    found = read(pages.TWO_ENGINES.replace("} 0.5\n", "} 0.0\n"))
+    assert isinstance(found["running_by_engine"]["0"], int) and isinstance(found["success"]["stop"], int)
+    assert isinstance(found["kv_cache_usage_by_engine"]["1"], float) and isinstance(found["kv_cache_usage"], float)
+
+
 def test_families_without_a_value() -> None:
     assert told(pages.NO_SAMPLES) == {"prefix": "vllm:", "state": "no_samples"}
 
