@@ -14,6 +14,7 @@ import yaml
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.cli import VERBS
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.parse import parse_services
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import parse_startup_log
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.slugs import SLUGS
 from tests.repo.repository import REPO
 
@@ -83,6 +84,14 @@ def test_pages_have_one_shape(path: Path) -> None:
     assert sum(bool(line.strip()) for line in text.splitlines()) <= LINES
     prose = _FENCE.sub("", text)
     assert [line for line in prose.splitlines() if len(line) > 120 and not line.startswith("|")] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_log_that_a_page_shows_has_its_diagnosis(path: Path) -> None:
+    text = read(path)
+    report = parse_startup_log("".join(blocks(section(text, "## Symptom"), "")))
+    assert report.diagnosis == path.stem
+    assert set(re.findall(r"details\.(\w+)", text)) <= set(report.details)
 
 
 @pytest.mark.parametrize("path", [INDEX, *PAGES], ids=lambda path: path.stem)
