@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import parse_startup_log
-from tests.bench.startup_log import LOGS, Figures, Floors, main, missed, write
+from tests.bench.startup_log import LOGS, Figures, Floors, main, missed, with_grep, write
 
 SMALL = ["--mb", "0.4", "--runs", "1"]
 ANY = ["--mb-per-second", "0", "--of-grep", "0.000001", "--mib", "4096"]
@@ -35,6 +35,12 @@ def test_each_floor_is_looked_at() -> None:
         "1/33.3 of grep -c",
         "64.0 MiB above the interpreter",
     ]
+
+
+def test_grep_reads_all_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "start.log"
+    write(path, LOGS["busy after a start"], 300_000)
+    assert with_grep(path)[1] == path.read_bytes().count(b" ERROR ") > 100
 
 
 @pytest.mark.parametrize(("name", "size"), [(name, size) for name in LOGS for size in (50_000, 700_000)])
