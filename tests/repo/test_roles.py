@@ -109,6 +109,7 @@ def test_playbooks_change_hosts_through_roles_only(path: Path) -> None:
     """A task of a playbook may look, judge and report; only modules of ours, none of which writes to a host."""
     looks_only = {
         "gpuhosts.vllm.vllm_confirm",
+        "gpuhosts.vllm.vllm_diagnose",
         "gpuhosts.vllm.vllm_health_info",
         "gpuhosts.vllm.vllm_host_info",
         "gpuhosts.vllm.vllm_image_digest_info",

@@ -111,7 +111,9 @@ def read_unit(reader: Reader) -> None:
     show = ["systemctl", "show", "--no-pager", f"--property={_PROPERTIES}", paths.unit]
     shown = reader.said("unit", show, "unit/show.txt", SMALL)
     more = next((line.partition("=")[2].split() for line in shown.splitlines() if line.startswith("DropInPaths=")), [])
-    for path in [*([paths.unit_file] if paths.unit_file.exists() else []), *map(Path, more)]:
+    own = paths.unit_file.with_name(f"{paths.unit}.d")  # systemd tells of those only that it has loaded
+    files = [paths.unit_file, *map(Path, more), *sorted(own.glob("*.conf"))]
+    for path in dict.fromkeys(path for path in files if path.exists()):
         reader.keep(f"unit/{path.name}", UNIT, reader.text(f"unit file {path}", path), SMALL, str(path))
     journal = ["journalctl", "--quiet", "--no-pager", "--output=short-iso", "--lines=1000", f"--unit={paths.unit}"]
     reader.said("systemd journal", journal, "unit/journal.txt", LARGE)
