@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ..findings import ERROR, INFO, WARNING, Finding
 from ..release.ending import failure_text, how_it_went
 from ..release.plan import playbook
+from ..release.service_state import UnitState
 from ..startup.finding import startup_finding
 from .case import Case
 from .model import SOURCE, Section, facts, unread_of
@@ -25,7 +26,7 @@ def section(case: Case) -> Section:
     unit = state.unit if state else None
     said = case.said
     rows = facts(
-        ("unit", f"{unit.active} ({unit.sub})" if unit else None, "systemctl show"),
+        ("unit", _unit(unit) if unit else None, "systemctl show"),
         ("current release", state.current if state else None, "current"),
         ("last good release", state.last_good if state else None, "last_good"),
         ("newest start", start.get("seq"), "starts"),
@@ -37,6 +38,10 @@ def section(case: Case) -> Section:
     )
     findings = tuple([*_of_the_log(case), *_of_the_service(case)])
     return Section("start", "What the start says", rows, findings, unread_of(case.unread, SOURCES))
+
+
+def _unit(unit: UnitState) -> str:
+    return "there is none" if unit.load == "not-found" else f"{unit.active} ({unit.sub})"
 
 
 def _verdict(said: dict[str, object]) -> str | None:
