@@ -23,7 +23,7 @@ WORTH = re.compile(
     rb"|egmentation|segfault"
     rb"|took |takes |KV [Cc]ache|Maximum concurrency| blocks: |apturing|LLM engine|version |default args"
     rb"|Namespace\(|model   "
-    rb"|Starting |Started |Loading |Dynamo|torch_compile|Compiling|startup complete|running on| HTTP/"
+    rb"|Starting |Started |Dynamo|torch_compile|Compiling|startup complete|running on| HTTP/"
     rb"|hutting|hutdown|shutdown|server process|stopping"
     rb"|out of memory|[Nn]o space left|quota|/dev/shm|us error|unsatisfied|too old|forward compat|placement group"
     rb"|exceeds|does not allocate"
@@ -33,6 +33,12 @@ WORTH = re.compile(
     rb"|not divisible|divisible|Expired"
     rb"|Cannot|cannot|NRT|nrt_|UR_RESULT|HSA_|PTX|docker:|nvidia-container"
 )
+# Of lines like these the first ones say all that they have to say; a server prints them by the million.
+_BARS = (b"it/s]", b"s/it]")
+_ANSWERED = re.compile(rb'" [24]\d\d(?: [A-Z][\w ]*)?$')
+_LOAD = b"Avg prompt throughput: "
+_ENOUGH = 64
+_ANOTHER = re.compile(rb"LLM engine|version |default args|Namespace\(")
 # Long after the server is ready only these can change what is said of the start: its end, and the next start.
 SETTLED = (
     b"EngineDeadError",
@@ -104,8 +110,9 @@ def _plain(data: bytes) -> bytes:
 class Lines:
     """Hand over the lines of a block that are worth a look, with their offsets in the text."""
 
-    def __init__(self, take: Callable[[bytes, int], None], settled: Callable[[], bool]) -> None:
+    def __init__(self, take: Callable[[bytes, int], None], settled: Callable[[int], bool]) -> None:
         self.offset = 0
+        self._seen: dict[str, int] = {}
         self._take = take
         self._settled = settled
         self._before = b""
@@ -113,7 +120,7 @@ class Lines:
     def feed(self, block: bytes) -> None:
         """Take the next block."""
         skipped = b""
-        if not self._settled():
+        if not self._settled(self.offset):
             self._search(block, self.offset)
         elif any(word in block for word in SETTLED):
             # what ended the engine stands before the words that it is dead
@@ -133,5 +140,27 @@ class Lines:
             begin = block.rfind(b"\n", 0, hit.start()) + 1
             end = block.find(b"\n", hit.end())
             end = len(block) if end < 0 else end
-            self._take(block[begin : min(end, begin + MAX_LINE)], offset + begin)
+            line = block[begin : min(end, begin + MAX_LINE)]
+            if not self._dull(line):
+                self._take(line, offset + begin)
             start = end + 1
+
+    def _dull(self, line: bytes) -> bool:
+        """Whether enough of such lines were handed over since the last header of a start."""
+        kind = _dull_kind(line)
+        if kind is None:
+            if _ANOTHER.search(line):
+                self._seen.clear()
+            return False
+        self._seen[kind] = self._seen.get(kind, 0) + 1
+        return self._seen[kind] > _ENOUGH
+
+
+def _dull_kind(line: bytes) -> str | None:
+    """Which of the lines it is that say nothing new; told by their ends, since most lines are looked at here."""
+    end = line[-48:].rstrip()
+    if end.endswith(_BARS):
+        return "bar"
+    if b'" ' in end and _ANSWERED.search(end):
+        return "answer"
+    return "load" if _LOAD in line else None

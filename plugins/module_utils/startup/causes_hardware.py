@@ -98,6 +98,7 @@ KINDS = (
         r"CUBLAS_STATUS_(?!ALLOC)\w+|CUDNN_STATUS_\w+|cudaErrorIllegalAddress|cudaErrorLaunchFailure",
         raw=True,
     ),
+    kind("accelerator_runtime_error", r"\bNRT:\w+ .*[Ff]ail|\bnrt_\w+ .*[Ff]ail", raw=True),
     kind(
         "accelerator_runtime_error",
         r"\b(?:NRT|nrt)_\w+|\bNEURON\w*:? .*(?:ERROR|[Ff]ail)|Neuron [Rr]untime",
@@ -128,13 +129,15 @@ KINDS = (
         "nccl_error",
         r"\b[NR]CCL error|nccl(?:Unhandled|System|Internal|Invalid|Remote)\w+|DistBackendError"
         r"|Failed to load [NR]CCL library",
+        r"Watchdog caught collective operation timeout",
         r"NCCL WARN (?!.*(?:fallback|deprecat))",
         strength=GENERAL,
         raw=True,
     ),
     kind(
         "compile_error",
-        r"InductorError|BackendCompilerFailed|torch\._dynamo\.exc\.|vLLM failed to compile the model"
+        r"ConstraintViolationError|torch\.fx\.|InductorError|BackendCompilerFailed|torch\._dynamo\.exc\."
+        r"|vLLM failed to compile the model"
         r"|CppCompileError|C\+\+ compile error",
         r"triton\.compiler\.errors\.|CompilationError|ptxas (?:fatal|error)|NoTritonConfigsError|LoweringException",
         strength=GENERAL,

@@ -17,7 +17,11 @@ KINDS = (
     kind(
         "accelerator_compile_oom",
         r"[Rr]an out of memory in memory space (?P<memory_space>vmem|smem|cmem|sflag)\b",
-        r"out of resource: (?P<memory_space2>shared memory|tensor memory|threads|registers)",
+        raw=True,
+    ),
+    kind(
+        "accelerator_compile_oom",
+        r"out of resource: (?P<memory_space>shared memory|tensor memory|threads|registers)",
     ),
     kind(
         "kv_cache_too_small",
@@ -48,7 +52,7 @@ KINDS = (
     kind(
         "shm_too_small",
         r"/dev/shm\S*(?: for [^:]+)?[:,]? .*?No space left on device",
-        r"No space left on device.*?/dev/shm",
+        r"No space left on device.*?(?:/dev/shm|'/(?:psm_|torch_|nccl|sem\.))",
         r"Error while creating shared memory segment",
         r"Insufficient space in /dev/shm.*?(?P<needed_mib>\d+) MiB required, (?P<free_mib>\d+) MiB free",
         r"unable to (?:write|open) (?:to )?(?:file|shared memory object) </torch_",
@@ -60,12 +64,13 @@ KINDS = (
     kind(
         "disk_full_or_quota",
         r"\[Errno (?P<errno>28|122)\](?:.*?: '(?P<path>[^']+)')?",
-        r"No space left on device",
+        r"[Nn]o space left on device",
         r"Disk quota exceeded",
         r"\bos error (?:28|122)\b",
         r"Not enough free disk space",
         r"\b(?:ENOSPC|EDQUOT)\b",
     ),
+    kind(OUT_OF_MEMORY, r"^CUDA Error: out of memory at ", raw=True),
     kind(
         OUT_OF_MEMORY,
         r"(?:out of memory|OutOfMemoryError"

@@ -32,6 +32,7 @@ KINDS = (
         r"\('[^']*', (?P<port>\d+)\).*[Aa]ddress already in use",
         r"server socket has failed to listen.*?(?:port: (?P<port3>\d+))",
         r"(?:[Aa]ddress already in use|EADDRINUSE|errno: 98|\[Errno 98\])(?:.*?(?:port[: =]+|:)(?P<port2>\d{2,5})\b)?",
+        r"Bind for \S+?:(?P<port5>\d+) failed: port is already allocated",
         r"[Pp]ort (?P<port4>\d+) is already (?:in use|allocated)",
     ),
     kind(
@@ -131,7 +132,8 @@ KINDS = (
     ),
     kind(
         "dependency_error",
-        r"^(?:\w+\.)*TypeError: .*(?:unexpected keyword argument|takes \d+ positional|missing \d+ required)",
+        r"^(?:\w+\.)*TypeError: .*(?:unexpected keyword argument|takes \d+ positional|missing \d+ required"
+        r"|incompatible (?:constructor|function) arguments)",
         r"^(?:\w+\.)*AttributeError: module '[\w.]+' has no attribute|has no attribute '\w+'\. Did you mean"
         r"|partially initialized module",
         strength=GENERAL,

@@ -35,6 +35,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "model_load_seconds": re.compile(rf"Model loading took \d+(?:\.\d+)? Gi?B(?: memory)? and {_NUMBER} seconds"),
 }
 NAMES = tuple(_PATTERNS)
+_ANY = re.compile(r" took |takes|KV Cache is|KV cache|concurrency for| blocks: |finished in")
 
 
 class Facts:
@@ -43,12 +44,16 @@ class Facts:
     def __init__(self) -> None:
         self.values: dict[str, list[Any]] = {name: [] for name in NAMES}
 
-    def take(self, line: str) -> None:
-        """Look for every figure in one line: from 0.28 one line holds two."""
-        for name, pattern in _PATTERNS.items():
-            match = pattern.search(line)
-            if match:
-                self._keep(name, _READ.get(name, _first)(match))
+    def take(self, line: str) -> bool:
+        """Look for every figure in one line (from 0.28 one line holds two); whether there is one."""
+        if not _ANY.search(line):
+            return False
+        found = [
+            (name, match) for name, match in ((name, find.search(line)) for name, find in _PATTERNS.items()) if match
+        ]
+        for name, match in found:
+            self._keep(name, _READ.get(name, _first)(match))
+        return bool(found)
 
     def _keep(self, name: str, value: Any) -> None:
         kept = self.values[name]

@@ -24,10 +24,12 @@ from .verdict import Verdict, judge
 
 __all__ = ["StartupReport", "parse_startup_log", "startup_from_dict"]
 
-_SETTLED_AFTER = 1 << 20  # bytes after the server was ready
+_SETTLED_AFTER = 1 << 18  # bytes after the server was ready
 _MAX_LINE_SHOWN = 2000
 _MAX_STARTS = 100
 _HEADERS = {"version": -4, "banner": -3, "args": -2}  # before all milestones
+_MAX_DULL = 4096
+_NEVER_DULL = re.compile(rb"rror|rrno|code|signal|core proc|terminat|LLM engine")
 _POINTER = re.compile(
     r"See (?:root cause above|(?:the )?stack trace(?: \(above\))? for (?:the )?root cause(?: issue)?)\.?\s*"
 )
@@ -106,32 +108,36 @@ class _Reader:
         self.facts = Facts()
         self.order = _Order()
         self.complete = False
+        # Lines that said nothing, without their digits: progress bars and the like come by the million.
+        self._dull: set[bytes | None] = set()
         self._story = Story()
         self._ended: list[Story] = []
         self._verdicts: list[Verdict] = []
 
     def take(self, line: bytes, offset: int) -> None:
         """Take a line that is worth a look."""
-        text = line.decode("utf-8", "replace")
-        for number, record in enumerate(records(text)):
+        shape = None if _NEVER_DULL.search(line) else line.translate(None, b"0123456789")
+        if shape in self._dull:
+            return
+        told = False
+        for number, record in enumerate(records(line.decode("utf-8", "replace"))):
             if number == 0:
                 self.order.note(line, record)
-            self._take(record, offset)
+            told = self._take(record, offset) or told
+        if shape is not None and not told and len(self._dull) < _MAX_DULL:
+            self._dull.add(shape)
 
-    def settled(self) -> bool:
+    def settled(self, offset: int) -> bool:
         """Whether the server has been ready for so long that only its end is of interest."""
         ready = self._story.ready
-        return ready is not None and self._reached - ready > _SETTLED_AFTER
+        return ready is not None and offset - ready > _SETTLED_AFTER
 
-    _reached = 0
-
-    def _take(self, record: Record, offset: int) -> None:
-        self._reached = max(self._reached, offset)
+    def _take(self, record: Record, offset: int) -> bool:
         if self._story.begins_another(record):
             self._close()
-        self.facts.take(record.whole if not record.text.startswith("{") else record.text)
+        figures = self.facts.take(record.whole)
         self.complete = self.complete or signs.COMPLETE in record.text
-        self._story.take(record, offset)
+        return self._story.take(record, offset) or figures
 
     def _close(self) -> None:
         if len(self._verdicts) < _MAX_STARTS:

@@ -100,6 +100,11 @@ def oom_slug(frames: str | None, name: str | None) -> str:
     return PROFILE if rank >= RANK["loaded"] else WEIGHTS
 
 
+_ANY = re.compile("|".join(pattern.pattern for _name, pattern in MILESTONES))
+
+
 def milestone(text: str) -> str | None:
     """The milestone that a line shows, or None."""
+    if not _ANY.search(text):
+        return None
     return next((name for name, pattern in MILESTONES if pattern.search(text)), None)

@@ -21,8 +21,8 @@ NAMESPACE_MODEL = re.compile(r"\b(?P<key>model_tag|model)=(?P<quote>['\"])(?P<mo
 
 COMPLETE = "Application startup complete"
 SERVED = re.compile(
-    r"Uvicorn running on (?:http|unix|socket)|\"\S*(?:GET|POST|PUT|DELETE|HEAD"
-    r"|OPTIONS) \S+ HTTP/[\d.]+\S*\" (?:\S*?m)?200\b"
+    r"Uvicorn running on (?:http|unix|socket)"
+    r"|\b(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) /\S* HTTP/[\d.]+\S*?\"(?:\S*?m)? (?:\S*?m)?200\b"
 )
 # The server's words at an orderly end.
 STOP = re.compile(
@@ -80,6 +80,16 @@ EXCEPTION = re.compile(
     r"|OutOfResources|Unsupported|Timeout|Exit|Abort(?:ed)?|Fault|NotFound|Expired|Denied|Mismatch))(?::\s|\s*$)"
     r"|^\s*Value error, "
 )
+# Docker refuses to start the container: its client says so, and ends.
+OF_DOCKER = re.compile(r"^(?:docker: |Error response from daemon|nvidia-container-cli: |OCI runtime )")
+# Where an exception that no list knows came from.
+ROOMS = {
+    "tokenizer_error": re.compile(
+        r"tokenization_|sentencepiece|get_tokenizer|cached_tokenizer|AutoTokenizer|tokenizer\.Load"
+    ),
+    "weights_mismatch": re.compile(r"\bload_weights\b|weight_loader\b|weight_utils\.py"),
+    "compile_error": re.compile(r"torch/_inductor/|torch/_dynamo/"),
+}
 TRACEBACK = "Traceback (most recent call last)"
 # What the engine's own processes are called; the others serve requests, and write their clients' mistakes as errors.
 OF_THE_ENGINE = re.compile(r"EngineCore|Worker|VLLM|Proc|ray::|^/")
@@ -89,7 +99,8 @@ RECOVERED = re.compile(
 )
 # A list of what it might have been proves nothing.
 GUESS = re.compile(
-    r"potential root causes|[Cc]ommon causes|most common reasons|may be due to|might be caused|could be caused|this might be"
+    r"potential root causes|[Cc]ommon causes|most common reasons|may be due to|might be caused|could be caused"
+    r"|this might be"
     r"|possibl[ey] (?:cause|reason|because)"
 )
 _MARKS = (("stop", STOP), ("killed", KILLED), ("fatal", FATAL), ("death", DEATH))
@@ -105,3 +116,8 @@ def of(text: str) -> Iterator[str]:
         yield "sigterm"
     elif (SIGINT.search(text) and not own) or INTERRUPT.search(text):
         yield "sigint"
+
+
+def room_of(frame: str) -> str | None:
+    """What an unknown exception is about whose traceback has such a line, or None."""
+    return next((slug for slug, pattern in ROOMS.items() if pattern.search(frame)), None)

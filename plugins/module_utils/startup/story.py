@@ -92,22 +92,24 @@ class Story:
             return True
         return name != "args" and (name in self.headers or "engine" in self.headers)
 
-    def take(self, record: Record, offset: int) -> None:
-        """Take one line."""
-        self._header(record.text)
-        self._milestone(record)
+    def take(self, record: Record, offset: int) -> bool:
+        """Take one line; whether it says anything."""
+        told = [self._header(record.text), self._milestone(record), record.is_frame]
         if not record.is_frame:
-            self._signs(record, offset)
-            self._error(record)
+            told += [self._signs(record, offset), self._error(record)]
         cause = self.suspects.take(record, offset, self.milestone, ready=self.ready is not None)
         if cause is not None and cause.slug == "chat_template_missing":
             self._mark(TEMPLATE, offset, record)
+        return any(told) or cause is not None
 
-    def _header(self, text: str) -> None:
+    def _header(self, text: str) -> bool:
         name = header(text)
         if name is None:
-            self._model("banner", signs.BANNER_MODEL.search(text))
-            return
+            return self._model("banner", signs.BANNER_MODEL.search(text))
+        self._of_header(name, text)
+        return True
+
+    def _of_header(self, name: str, text: str) -> None:
         self.headers.add(name)
         if name == "engine":
             found = signs.ENGINE.search(text)
@@ -124,14 +126,18 @@ class Story:
             models = {match["key"]: match for match in signs.NAMESPACE_MODEL.finditer(text)}
             self._model("args", models.get("model_tag") or models.get("model"))
 
-    def _model(self, where: str, found: re.Match[str] | None) -> None:
+    def _model(self, where: str, found: re.Match[str] | None) -> bool:
         if found:
             self.models[where] = found["model"]
+        return bool(found)
 
-    def _milestone(self, record: Record) -> None:
+    def _milestone(self, record: Record) -> bool:
         name = phases.milestone(record.text)
-        if name is None or record.level in _LOUD:
-            return
+        if name is not None and record.level not in _LOUD:
+            self._reach(name, record)
+        return name is not None
+
+    def _reach(self, name: str, record: Record) -> None:
         self.serves_http = self.serves_http or name == "opening"
         self.initialised = self.initialised or name == "initialised"
         if self.ready is not None:
@@ -149,30 +155,34 @@ class Story:
             self.marks.pop(FATAL, None)
             self.consequence = self.loud = None
 
-    def _signs(self, record: Record, offset: int) -> None:
+    def _signs(self, record: Record, offset: int) -> bool:
         text = record.text
         self.serves_http = self.serves_http or signs.COMPLETE in text
-        for name in signs.of(text):
+        told = list(signs.of(text))
+        if signs.SERVED.search(record.whole) and not text.startswith("{"):
+            told.append(SERVED)
+        for name in told:
             if name != DEATH or self.ready is not None or self.initialised:
                 self._mark(name, offset, record)
-        if signs.SERVED.search(record.whole) and not text.startswith("{"):
-            self._mark(SERVED, offset, record)
+        return bool(told)
 
     def _mark(self, name: str, offset: int, record: Record) -> None:
         self.marks.setdefault(name, Mark(offset, record.whole))
 
-    def _error(self, record: Record) -> None:
+    def _error(self, record: Record) -> bool:
         """An error of nobody's list: the first one of the engine, the last one of a request."""
         if record.level in ("DEBUG", "INFO"):
-            return
+            return False
         if signs.CONSEQUENCE.search(record.text):
             self.consequence = self.consequence or record.whole
-        elif record.level not in _LOUD or signs.FATAL.search(record.text) or signs.TRACEBACK in record.text:
-            return
-        elif self.ready is not None and not signs.OF_THE_ENGINE.search(record.process):
+            return True
+        if record.level not in _LOUD or signs.FATAL.search(record.text) or signs.TRACEBACK in record.text:
+            return False
+        if self.ready is not None and not signs.OF_THE_ENGINE.search(record.process):
             self.request_error = record.whole
         elif record.text.strip():
             self.loud = self.loud or record.whole
+        return True
 
 
 def header(text: str) -> str | None:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import causes_hardware, causes_memory, causes_model, phases, signs
-from .cause import ANY, Kind, named
+from .cause import ANY, GENERAL, Kind, named
 from .record import Record
 from .slugs import UNKNOWN
 
 _KINDS = (*causes_memory.KINDS, *causes_hardware.KINDS, *causes_model.KINDS)
 _EVERY_EXCEPTION = Kind(UNKNOWN, (), signs.EXCEPTION, ANY)
+_OF_A_ROOM = {slug: Kind(slug, (), signs.EXCEPTION, GENERAL) for slug in signs.ROOMS}
 _MOST = 400
 _NEAR = 256 * 1024  # bytes: how far before the engine's death its cause can stand
 
@@ -41,13 +42,14 @@ class Suspects:
 
     causes: list[Cause] = field(default_factory=list)
     _frames: dict[str, str | None] = field(default_factory=dict)
+    _rooms: dict[str, str | None] = field(default_factory=dict)
 
     def take(self, record: Record, offset: int, milestone: str | None, *, ready: bool) -> Cause | None:
         """Look at a line; the cause that it names, which is kept."""
         if record.is_frame or signs.TRACEBACK in record.text:
             self._follow(record)
-        found = self._kind_of(record)
-        if found is None or not self._has_room(offset):
+        found = self._kind_of(record) if self._has_room(offset, ready=ready) else None
+        if found is None:
             return None
         kind, details, fatal = found
         slug = kind.slug
@@ -66,6 +68,7 @@ class Suspects:
             if not (by_all or cause.process == process) and signs.OF_THE_ENGINE.search(cause.process)
         ]
         self._frames.pop(process, None)
+        self._rooms.pop(process, None)
 
     @property
     def any_fatal(self) -> bool:
@@ -91,24 +94,33 @@ class Suspects:
         """Remember what the traceback of a process shows of its phase."""
         before = None if signs.TRACEBACK in record.text else self._frames.get(record.process)
         self._frames[record.process] = phases.of_frames(before, record.text)
+        known = None if signs.TRACEBACK in record.text else self._rooms.get(record.process)
+        self._rooms[record.process] = signs.room_of(record.text) or known
 
-    def _has_room(self, offset: int) -> bool:
+    def _has_room(self, offset: int, *, ready: bool) -> bool:
         """Requests fail without end: what is too old to have ended the engine is let go."""
-        if len(self.causes) >= _MOST:
+        if ready and len(self.causes) >= _MOST:
             self.causes = [cause for cause in self.causes if not cause.after_ready or offset - cause.offset <= _NEAR]
         return len(self.causes) < _MOST
 
     def _kind_of(self, record: Record) -> tuple[Kind, dict[str, Any], bool] | None:
         """(kind, what is named, whether it ended the process)."""
-        exception = None if record.is_frame else signs.EXCEPTION.search(record.text)
+        exception = (
+            None if record.is_frame else (signs.EXCEPTION.search(record.text) or signs.OF_DOCKER.search(record.text))
+        )
         survives = bool(signs.RECOVERED.search(record.text)) and not exception
         for kind in () if signs.GUESS.search(record.text) and not exception else _KINDS:
             match = kind.match(record.text) if _counts(kind, record, bool(exception)) else None
             if match:
                 fatal = not kind.soft and not survives and (bool(exception) or _ends(kind, record))
                 return kind, named(match), fatal
-        if exception and not any(pattern.search(record.text) for pattern in _NO_CAUSE):
-            return _EVERY_EXCEPTION, {}, not survives
+        if (
+            exception
+            and exception.re is signs.EXCEPTION
+            and not any(pattern.search(record.text) for pattern in _NO_CAUSE)
+        ):
+            room = self._rooms.get(record.process)
+            return (_OF_A_ROOM[room] if room else _EVERY_EXCEPTION), {}, not survives
         return None
 
 
