@@ -48,7 +48,7 @@ def busy(n: int) -> str:
     stamp = f"05-06 {n // 3600 % 24:02d}:{n // 60 % 60:02d}:{n % 60:02d}"
     answered = "".join(
         f"(APIServer pid=11) INFO:     10.0.{n % 250}.{i}:{40000 + (n * 7 + i) % 20000} - "
-        f'"POST /v1/chat/completions HTTP/1.1" {200 if i % 9 else 400}\n'
+        f'"POST /v1/chat/completions HTTP/1.1" {"200 OK" if i % 9 else "400 Bad Request"}\n'
         for i in range(20)
     )
     return (
