@@ -8,18 +8,18 @@ Private to the collection.
 from __future__ import annotations
 
 import re
-from collections import deque
 from typing import Any
 
-from . import phases, signs
+from . import signs
 from .blocks import Lines, Source, blocks
 from .facts import Facts
 from .layout import dedented, indent, unwrapped, width
 from .lines import redact
+from .order import Order
 from .record import Record, records
 from .remedies import remedy
 from .report import STARTING, StartupReport, startup_from_dict
-from .story import Story, header
+from .story import Story
 from .verdict import Verdict, judge
 
 __all__ = ["StartupReport", "parse_startup_log", "startup_from_dict"]
@@ -27,13 +27,11 @@ __all__ = ["StartupReport", "parse_startup_log", "startup_from_dict"]
 _SETTLED_AFTER = 1 << 18  # bytes after the server was ready
 _MAX_LINE_SHOWN = 2000
 _MAX_STARTS = 100
-_HEADERS = {"version": -4, "banner": -3, "args": -2}  # before all milestones
 _MAX_DULL = 4096
 _NEVER_DULL = re.compile(rb"rror|rrno|code|signal|core proc|terminat|LLM engine")
 _POINTER = re.compile(
     r"See (?:root cause above|(?:the )?stack trace(?: \(above\))? for (?:the )?root cause(?: issue)?)\.?\s*"
 )
-_HEAD, _TAIL, _HELD = 1500, 500, 2048  # lines, lines, bytes of each
 
 
 def parse_startup_log(source: Source) -> StartupReport:
@@ -57,56 +55,10 @@ def parse_startup_log(source: Source) -> StartupReport:
     return forward.report()
 
 
-class _Order:
-    """Which way the log runs; the first and the last lines, to read them the other way round."""
-
-    def __init__(self) -> None:
-        self.later = self.earlier = self.upwards = self.downwards = 0
-        self._stamp = ""
-        self._frame = False
-        self._rank = -1
-        self._head: list[bytes] = []
-        self._tail: deque[bytes] = deque(maxlen=_TAIL)
-
-    def note(self, line: bytes, record: Record) -> None:
-        """Take the next line."""
-        (self._head if len(self._head) < _HEAD else self._tail).append(line[:_HELD])
-        if record.stamp and self._stamp and record.stamp != self._stamp:
-            self.later += record.stamp > self._stamp
-            self.earlier += record.stamp < self._stamp
-        self._stamp = record.stamp or self._stamp
-        if signs.TRACEBACK in record.text:
-            self.upwards += self._frame
-            self.downwards += not self._frame
-        self._frame = record.is_frame
-        self._note_milestone(record)
-
-    def _note_milestone(self, record: Record) -> None:
-        """Headers and milestones have an order; engines that start side by side repeat it, and prove nothing."""
-        name = header(record.text)
-        rank = _HEADERS.get(name or "") or phases.RANK.get(phases.milestone(record.text) or "", -1)
-        if rank == -1:
-            return
-        if self._rank not in (-1, rank):
-            self.upwards += rank < self._rank
-            self.downwards += rank > self._rank
-        self._rank = rank
-
-    @property
-    def newest_first(self) -> bool:
-        """Whether the newest line stands first, as some viewers show a log."""
-        up, down = self.earlier + self.upwards, self.later + self.downwards
-        return up > 2 * down + 1 or (self.upwards > 0 and down == 0)
-
-    def turned(self) -> list[bytes]:
-        """The lines, oldest first."""
-        return [*self._head, *self._tail][::-1]
-
-
 class _Reader:
     def __init__(self) -> None:
         self.facts = Facts()
-        self.order = _Order()
+        self.order = Order()
         self.complete = False
         # Lines that said nothing, without their digits: progress bars and the like come by the million.
         self._dull: set[bytes | None] = set()
