@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
@@ -45,11 +46,12 @@ def finish(
         return not _leave_nothing(paths, None, runner)
     note(paths, seq, {"ended_at": clock.now(), **_of_systemd(environ)})
     seen = scene.look(paths, seq, environ, runner, clock)
+    had_container = bool(engine.id_of_container(paths, seq))
     error = _leave_nothing(paths, seq, runner)
     if error:  # the next before-start keeps what can still be kept, and removes the container
         engine.end_without_docker(engine.id_of_container(paths, seq), engine.SHORT_GRACE, clock=clock)
     if not error and "exit_code" not in starts.read(paths, seq):
-        _keep_without_container(paths, seq, seen)
+        note(paths, seq, _without_container(paths, seq, seen) if had_container else _never_made(paths, seq, runner))
     if error:
         note(paths, seq, {"evidence_error": error})
     _name(paths, seq, seen, runner)
@@ -98,12 +100,20 @@ def _leave_nothing(paths: Paths, seq: int | None, runner: Runner) -> str:
     return ""
 
 
-def _keep_without_container(paths: Paths, seq: int, seen: Seen) -> None:
+def _without_container(paths: Paths, seq: int, seen: Seen) -> dict[str, Any]:
     """Somebody removed the container with its log: what the gate has kept is the evidence, and its client's status."""
     fields = keep_left(paths, seq)
     if seen.main_code == "exited" and seen.main_status.isdigit():
         fields["exit_code"] = int(seen.main_status)
-    note(paths, seq, {**fields, "evidence_error": GONE})
+    return {**fields, "evidence_error": GONE}
+
+
+def _never_made(paths: Paths, seq: int, runner: Runner) -> dict[str, Any]:
+    """There is no log, and the exit status is not an engine's. Docker's client has said why, if it came so far."""
+    known = starts.read(paths, seq)
+    said = systemd.said_by_main(str(known.get("invocation_id") or ""), runner=runner)
+    useful = [line for line in said if not line.startswith(("See 'docker", "Run 'docker"))]
+    return {"docker_error": " ".join(useful[-3:])} if useful else {}
 
 
 def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:

@@ -9,7 +9,12 @@ import json
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.facts import Listener
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import before_start, engine, keeping
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import (
+    after_stop,
+    before_start,
+    engine,
+    keeping,
+)
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.after_stop import finish
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.before_start import prepare
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
@@ -310,6 +315,23 @@ def test_what_was_stopped_past_systemd_is_named_also_when_the_container_is_gone(
     known = starts.read(paths, 1)
     assert (known["ending"], known["exit_code"]) == ("stopped_in_docker", 137)
     assert "its container was gone" in known["evidence_error"]
+
+
+@pytest.mark.parametrize(
+    "said", [["docker: Error response from daemon: no such device.", "See 'docker run --help'."], []]
+)
+@pytest.mark.usefixtures("docker")
+def test_a_container_that_docker_never_made_is_told_in_docker_s_words(paths, invocation, monkeypatch, said):
+    environ = {**invocation("i1"), "EXIT_STATUS": "125"}
+    prepare(paths)
+    monkeypatch.setattr(
+        after_stop.systemd, "said_by_main", lambda invocation, runner: said if invocation == "i1" else []
+    )
+    assert finish(paths, environ=environ)
+    known = starts.read(paths, 1)
+    why = said[0] if said else "exit 125"
+    assert (known["ending"], known.get("exit_code"), known.get("evidence_error")) == ("never_ran", None, None)
+    assert known["ending_reason"].startswith(f"Docker did not run the container ({why})")
 
 
 @pytest.mark.parametrize("name", ["log", "log.part"])
