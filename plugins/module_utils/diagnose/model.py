@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from ..findings import Finding, worst_first
 
 SOURCE = "docs/runbooks/diagnose.md"
+# Reports are for people, whatever somebody wrote into the files that they are made of.
+LONGEST_VALUE = 16384
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Fact:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fact as plain data."""
-        return {"name": self.name, "value": self.value, "source": self.source}
+        return {"name": self.name, "value": small(self.value), "source": self.source}
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Section:
             "id": self.id,
             "title": self.title,
             "facts": [fact.to_dict() for fact in self.facts],
-            "findings": [finding.to_dict() for finding in worst_first(self.findings)],
+            "findings": [_small_finding(finding) for finding in worst_first(self.findings)],
             "unread": [{"source": source, "why": why} for source, why in (self.unread or {}).items()],
         }
 
@@ -74,9 +77,21 @@ class Diagnosis:
             "service": self.service,
             "host": self.host,
             "at": self.at,
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [_small_finding(finding) for finding in self.findings],
             "sections": [section.to_dict() for section in self.sections],
         }
+
+
+def small(value: Any) -> Any:
+    """A value as it is, or the begin of it as text where it is so long that nobody reads it."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if len(text) <= LONGEST_VALUE:
+        return value
+    return f"{text[: LONGEST_VALUE // 8]} [... {len(text):,} characters]"
+
+
+def _small_finding(finding: Finding) -> dict[str, Any]:
+    return {key: small(value) for key, value in finding.to_dict().items()}
 
 
 def facts(*rows: tuple[str, Any, str]) -> tuple[Fact, ...]:

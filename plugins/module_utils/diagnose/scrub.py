@@ -31,6 +31,8 @@ _LONGEST_LINE = 1 << 16
 _ENVIRONMENT = re.compile(r"^(\s*Environment\s*=)(.*)$")
 _ASSIGNED = re.compile(r"[\"']?([A-Za-z_]\w*)=")
 _DEEPEST = 40
+# Where inspect tells variables; the second is of images that older releases of Docker made.
+_CONFIGS = ("Config", "ContainerConfig")
 
 
 def found_secrets(variables: Mapping[str, str], words: Iterable[str] = ()) -> dict[str, str]:
@@ -45,6 +47,16 @@ def found_secrets(variables: Mapping[str, str], words: Iterable[str] = ()) -> di
         for user, password in _LOGIN_PARTS.findall(text):
             found[f"password of {user or 'an address'}"] = password
             found[f"the decoded password of {user or 'an address'}"] = unquote(password)
+    return {name: value for name, value in found.items() if len(value) >= SHORTEST}
+
+
+def loose_secrets(text: str) -> dict[str, str]:
+    """What may be a secret in a secrets file that somebody broke: whatever follows a sign, and every long word."""
+    found = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        value = line.partition("=")[2] or line
+        for piece in {value, value.strip(), value.strip().strip("'\""), *line.replace("=", " ").split()}:
+            found[f"line {number} of the secrets, {len(found)}"] = piece
     return {name: value for name, value in found.items() if len(value) >= SHORTEST}
 
 
@@ -145,12 +157,15 @@ def _unit_line(line: str) -> str:
 
 def inspected(data: Mapping[str, Any]) -> dict[str, Any]:
     """What ``docker inspect`` says of a container or an image, without the values of its variables."""
-    config = dict(data.get("Config") or {})
-    env = config.get("Env")
-    if isinstance(env, list):
-        pairs = pairs_of(str(line) for line in env)
-        config["Env"] = [f"{name}={shown(name, value)}" for name, value in pairs.items()]
-    return {**data, "Config": config} if config else dict(data)
+    return {name: _without_values(value) if name in _CONFIGS else value for name, value in data.items()}
+
+
+def _without_values(config: Any) -> Any:
+    env = config.get("Env") if isinstance(config, Mapping) else None
+    if not isinstance(env, list):
+        return config
+    pairs = pairs_of(str(line) for line in env)
+    return {**config, "Env": [f"{name}={shown(name, value)}" for name, value in pairs.items()]}
 
 
 def recorded(record: Mapping[str, Any]) -> dict[str, Any]:

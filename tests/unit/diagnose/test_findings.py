@@ -297,6 +297,27 @@ def test_the_sections_come_in_the_order_in_which_one_debugs(case: Case) -> None:
     assert json.loads(json.dumps(report)) == report
 
 
+def test_a_section_that_cannot_be_judged_is_a_line_and_the_others_are_judged() -> None:
+    case = make_case(gate={"kv_floor_tokens": "many"}, disks={"docker": "none"})
+    report = judge.diagnose(case).to_dict()
+    assert [section["id"] for section in report["sections"]] == SECTIONS
+    broken = [section["id"] for section in report["sections"] if section["unread"]]
+    assert broken == ["configuration", "machine"]
+    assert "not supported between instances" in report["sections"][2]["unread"][0]["why"]
+
+
+def test_a_report_stays_small_whatever_is_in_the_files() -> None:
+    huge = {"seq": 1, "ending_reason": "x" * 5_000_000, "fault": True, "ended_at": "now"}
+    startup = replace(STARTUP, non_default_args={f"k{number}": "v" * 1000 for number in range(5000)})
+    servers = tuple(Process(pid, 1, "vllm", ("vllm", "serve", "y" * 100_000)) for pid in range(500))
+    case = make_case(
+        start=huge, state=DOWN, startup=startup, processes=servers, kernel_lines=("Xid " + "z" * 10**6,) * 40
+    )
+    report = judge.diagnose(case).to_dict()
+    assert len(json.dumps(report)) < 1_000_000
+    assert {"start_ended", "arguments_differ"} <= {finding["id"] for finding in report["findings"]}
+
+
 def test_a_report_is_read_by_people() -> None:
     text = render_text(judge.diagnose(make_case(startup=FAILED, state=DOWN, start=ENDED)).to_dict())
     lines = text.splitlines()

@@ -25,6 +25,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.diagnose.contents im
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.diagnose.scrub import (
     Scrubber,
     found_secrets,
+    loose_secrets,
     masked_words,
     run_file,
     unit_text,
@@ -97,6 +98,14 @@ def test_secrets_nobody_told_us_of_are_found_by_their_name() -> None:
     }
 
 
+def test_a_secrets_file_that_somebody_broke_hides_all_that_is_in_it() -> None:
+    text = f"HF_TOKEN='open quote {PLANTED}\nnot a pair\nLAB: another-long-one\n"
+    scrubber = Scrubber(loose_secrets(text))
+    for value in (PLANTED, "another-long-one", f"open quote {PLANTED}"):
+        assert value not in scrubber.text(f"it said {value} then")
+    assert scrubber.text("not a word of it") == "not a word of it"
+
+
 def test_plain_data_is_cleaned_by_key_and_by_word() -> None:
     data = {
         "api_key": ["one", "two"],
@@ -164,6 +173,8 @@ def test_a_unit_keeps_the_names_of_its_variables() -> None:
 def test_inspect_has_no_values_of_variables() -> None:
     data = {
         "Config": {"Env": [f"MINE={PLANTED}", "NCCL_DEBUG=INFO", "PATH=/usr/bin"], "Cmd": ["--api-key", PLANTED]},
+        "ContainerConfig": {"Env": [f"MINE={PLANTED}"]},
+        "GraphDriver": None,
         "Args": ["/gpuhosts/entry", f"--api-key={PLANTED}"],
     }
     said = json.loads(cleaned(INSPECT, data, Scrubber()))
@@ -171,6 +182,7 @@ def test_inspect_has_no_values_of_variables() -> None:
         "Env": [f"MINE={HIDDEN}", "NCCL_DEBUG=INFO", f"PATH={HIDDEN}"],
         "Cmd": ["--api-key", "***"],
     }
+    assert said["ContainerConfig"] == {"Env": [f"MINE={HIDDEN}"]}
     assert said["Args"] == ["/gpuhosts/entry", "--api-key=***"]
 
 

@@ -246,6 +246,28 @@ def test_rubbish_in_every_file_is_a_report(rubbish: bytes, host: Paths, tmp_path
     assert "report.json" in unpacked(tmp_path / "x.tar.gz")
 
 
+def test_a_secrets_file_that_somebody_broke_still_hides_its_values(
+    host: Paths, docker: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    host.secrets.write_text(f"HF_TOKEN='{SECRET}\n")
+    host.earlier_secrets.write_text("not a pair\nthe-one-before-it\n")
+    with (host.start(1) / "log").open("a") as log:
+        log.write("INFO x the-one-before-it\n")
+    assert main(["diagnose", "chat", "--bundle", str(tmp_path / "x.tar.gz")]) == 1
+    assert "not read: secrets: the secrets file has an open quote" in capsys.readouterr().out
+    whole = b"".join(unpacked(tmp_path / "x.tar.gz").values())
+    assert SECRET.encode() not in whole and b"the-one-before-it" not in whole
+
+
+def test_docker_that_says_other_things_than_expected_is_a_report(
+    host: Paths, docker: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for odd in ([{"Id": 7, "Config": ["x"], "State": None, "Args": None, "Image": 5}], [{}], [[]], {"a": 1}, [None]):
+        (docker.folder / "inspected").write_text(json.dumps(odd))
+        (docker.folder / "image").write_text(json.dumps(odd))
+        assert report(capsys)["findings"][0]["id"] == "kv_cache_too_small", odd
+
+
 def test_links_and_folders_in_place_of_files_are_lines(
     host: Paths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

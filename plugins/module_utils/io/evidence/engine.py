@@ -10,19 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ...diagnose.budget import MIDDLE
 from ...diagnose.case import OTHER, Process
 from ...diagnose.contents import INSPECT
-from ...diagnose.scrub import found_secrets
+from ...diagnose.scrub import found_secrets, loose_secrets
 from ...diagnose.variables import pairs_of
 from ...host.facts import Engine
-from ...release.paths import LABEL_SERVICE, Paths
+from ...release.paths import LABEL_SERVICE
 from ...secrets_file import parse_secrets
-from .. import containers, earlier_secrets, engine_processes
+from .. import containers, engine_processes
 from ..docker import engine_info, image_inspect
-from ..peek import read_small
 from ..readers import may_ask_docker
 from .reader import Reader, checked
 
@@ -84,9 +84,9 @@ def read_variables(
     reader: Reader, content: Mapping[str, Any], container: Mapping[str, Any], processes: tuple[Process, ...]
 ) -> dict[str, str]:
     """The variables of the engine with their values: of its release, its container and its processes."""
-    env = content.get("env")
+    env, config = content.get("env"), container.get("Config")
     found = {str(name): str(value) for name, value in env.items()} if isinstance(env, Mapping) else {}
-    found.update(pairs_of(str(line) for line in (container.get("Config") or {}).get("Env") or ()))
+    found.update(pairs_of(str(line) for line in (config.get("Env") if isinstance(config, Mapping) else None) or ()))
     for process in processes:
         found.update(reader.source("environment", partial(engine_processes.environment, process.pid)) or {})
     return found
@@ -94,7 +94,7 @@ def read_variables(
 
 def own_secrets(reader: Reader) -> dict[str, str]:
     """The secrets of the service."""
-    return reader.source("secrets", lambda: _secrets_of(reader.paths)) or {}
+    return _secrets_in(reader, "secrets", reader.paths.secrets)
 
 
 def all_secrets(
@@ -103,7 +103,7 @@ def all_secrets(
     """All values that must not be shown: those of the service, and whatever else has the name of a secret."""
     words = [word for process in processes for word in (*process.words, "")]
     words += [str(word) for word in container.get("Args") or ()]
-    earlier = reader.source("secrets.before", lambda: earlier_secrets.read(reader.paths)) or {}
+    earlier = _secrets_in(reader, "secrets.before", reader.paths.earlier_secrets)
     return [own_secrets(reader), earlier, found_secrets(variables, words)]
 
 
@@ -123,8 +123,11 @@ def is_running(container: Mapping[str, Any]) -> bool:
     return bool((container.get("State") or {}).get("Running"))
 
 
-def _secrets_of(paths: Paths) -> dict[str, str]:
-    return parse_secrets(read_small(paths.secrets)) if paths.secrets.exists() else {}
+def _secrets_in(reader: Reader, name: str, path: Path) -> dict[str, str]:
+    """The values of a secrets file; of one that cannot be read as it should, all that may be one."""
+    text = reader.text(name, path) if path.exists() else ""
+    parsed = reader.source(name, lambda: parse_secrets(text))
+    return loose_secrets(text) if parsed is None else parsed
 
 
 def _packages_of(processes: tuple[Process, ...]) -> dict[str, list[str]]:
