@@ -52,7 +52,7 @@ def found_secrets(variables: Mapping[str, str], words: Iterable[str] = ()) -> di
 
 def loose_secrets(text: str) -> dict[str, str]:
     """What may be a secret in a secrets file that somebody broke: whatever follows a sign, and every long word."""
-    found = {}
+    found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         value = line.partition("=")[2] or line
         for piece in {value, value.strip(), value.strip().strip("'\""), *line.replace("=", " ").split()}:
