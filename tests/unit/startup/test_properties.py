@@ -185,3 +185,18 @@ def test_memory_does_not_grow_with_the_log() -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + (1 << 19)
+
+
+DEEP = [
+    each
+    for each in FIXTURES
+    if each.state in ("ready", "crashed", "stopped", "serving_error") and b"complete." in each.data
+]
+
+
+@pytest.mark.parametrize("fixture", DEEP, ids=lambda fixture: fixture.name)
+def test_what_happens_long_after_ready_is_found(fixture: Fixture) -> None:
+    before, words, after = fixture.data.rpartition(b"startup complete.")
+    data = b"".join([before, words, b"\n", *noise_of(1 << 19), after.lstrip(b"\r\n")])
+    report = parse_startup_log(data)
+    assert (report.state, report.diagnosis) == (fixture.state, fixture.diagnosis)
