@@ -19,7 +19,7 @@ _MAX_DETAIL = 120
 
 # In the order in which a start goes through them.
 STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("reading arguments", re.compile(r"non-default args:|vLLM API server version|█  version ")),
+    ("reading arguments", re.compile(r"non-default args:|vLLM (?:API )?server version|█  version ")),
     ("reading the model's configuration", re.compile(r"Resolved architecture:|Using max model len")),
     ("starting the engine", re.compile(r"Initializing an? (?:V[01] )?LLM engine")),
     ("joining ranks", re.compile(r"rank \d+ in world size \d+ is assigned")),

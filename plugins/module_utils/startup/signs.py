@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 
 # A start begins with one of these; which of them there are depends on the release.
-VERSION = re.compile(r"vLLM API server version v?(?P<api>[\w.+]+)|\u2588  version v?(?P<banner>[\w.+]+)")
+VERSION = re.compile(r"vLLM (?:API )?server version v?(?P<api>[\w.+]+)|\u2588  version v?(?P<banner>[\w.+]+)")
 ENGINE = re.compile(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)\s]+)\)|with config)")
 CONFIG_MODEL = re.compile(r"with config: model=(?P<quote>['\"])(?P<model>.*?)(?P=quote)[,\s]")
-BANNER_MODEL = re.compile(r"\u2588  model +(?P<model>\S.*?)\s*$")
+# Without the banner (JSON logging, VLLM_DISABLE_LOG_LOGO) one line says both.
+BANNER_MODEL = re.compile(r"(?:\u2588  model +|vLLM server version \S+, serving model )(?P<model>\S.*?)\s*$")
 ARGUMENTS = "non-default args: "
 NAMESPACE = re.compile(r"\bargs: Namespace\(")
 NAMESPACE_MODEL = re.compile(r"\b(?P<key>model_tag|model)=(?P<quote>['\"])(?P<model>.*?)(?P=quote)[,)]")

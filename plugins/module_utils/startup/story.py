@@ -120,6 +120,7 @@ class Story:
         self.serves_http = True
         found = signs.VERSION.search(text)
         self.version = self.version or (found and (found["api"] or found["banner"])) or None
+        self._model("banner", signs.BANNER_MODEL.search(text))
         if signs.ARGUMENTS in text:
             self.arguments = self.arguments or parse_arguments(text.split(signs.ARGUMENTS, 1)[1])
         elif name == "args":

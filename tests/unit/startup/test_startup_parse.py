@@ -79,6 +79,8 @@ def test_the_one_line_form() -> None:
         ("Graph capturing finished in 21 secs.", "graph_capture", [[21, None]]),
         ("Available KV cache memory: -1.25 GiB", "kv_cache_available_gib", [-1.25]),
         ("INFO 04-04 10:00:00 api_server.py:1] vLLM API server version 0.6.3.post1", "vllm_version", "0.6.3.post1"),
+        ("INFO 04-04 10:00:00 [u.py:3] vLLM server version 0.31.0, serving model a/b", "vllm_version", "0.31.0"),
+        ("INFO 04-04 10:00:00 [u.py:3] vLLM server version 0.31.0, serving model a/b", "model", "a/b"),
         ("(A pid=1) INFO 04-04 10:00:00 [u.py:3]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.31.0", "vllm_version", "0.31.0"),
     ],
 )
