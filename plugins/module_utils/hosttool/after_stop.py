@@ -20,7 +20,7 @@ from ..release.ending import Seen, judge_ending
 from ..release.paths import Paths
 from ..release.why import why_lines
 from . import engine, scene
-from .keeping import keep_left, note
+from .keeping import keep, keep_left, note
 from .say import complain
 from .service_args import parser, paths_of
 from .stop_engine import gate_of_current
@@ -109,11 +109,11 @@ def _without_container(paths: Paths, seq: int, seen: Seen) -> dict[str, Any]:
 
 
 def _never_made(paths: Paths, seq: int, runner: Runner) -> dict[str, Any]:
-    """There is no log, and the exit status is not an engine's. Docker's client has said why, if it came so far."""
+    """The exit status is not an engine's, and the log is what Docker's client has said, if it came so far."""
     known = starts.read(paths, seq)
     said = systemd.said_by_main(str(known.get("invocation_id") or ""), runner=runner)
     useful = [line for line in said if not line.startswith(("See 'docker", "Run 'docker"))]
-    return {"docker_error": " ".join(useful[-3:])} if useful else {}
+    return {"docker_error": " ".join(useful[-3:]), **keep(paths, seq, useful)} if useful else {}
 
 
 def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:

@@ -74,9 +74,16 @@ def close_start(paths: Paths, seq: int | None, state: containers.ContainerState,
             "container_started_at": state.started_at,
             "container_finished_at": state.finished_at,
         }
-        evidence = keep(paths, seq, containers.log_lines(state.id))
+        # Docker's word is all that there is of a container that it could not start.
+        failed = [f"docker: Error response from daemon: {state.error}"] if never_began(state.started_at) else []
+        evidence = keep(paths, seq, failed if state.error and failed else containers.log_lines(state.id))
         note(paths, seq, {**fields, **evidence})
     containers.remove(state.id, runner=runner)
+
+
+def never_began(started_at: str) -> bool:
+    """Whether Docker's time of a container's begin says that there was none."""
+    return started_at.startswith("0001-")
 
 
 def clear(paths: Paths, *, runner: Runner = run) -> None:

@@ -48,7 +48,7 @@ def with_evidence(seen: Seen, known: Mapping[str, Any]) -> Seen:
     """The scene with what was kept of the container since."""
     return replace(
         seen,
-        exit_code=known.get("exit_code"),
+        exit_code=None if engine.never_began(str(known.get("container_started_at") or "")) else known.get("exit_code"),
         oom_killed=bool(known.get("oom_killed")),
         docker_error=str(known.get("docker_error") or seen.docker_error),
         first_error=str(known.get("first_error") or ""),

@@ -210,7 +210,8 @@ def _of_the_client(seen: Seen, _unit: str) -> tuple[str, str] | None:
         return GATE_KILLED, "its gate was killed, so nobody could say if it would serve"
     if seen.outlived_its_client and seen.main_code in ("killed", "dumped"):
         return CLIENT_KILLED, f"Docker's client was killed (SIG{seen.main_status}) while its container went on"
-    if seen.exit_code is None and not seen.events and seen.main_status in ("125", "126", "127"):
+    ran = any(event.split()[0] in ("start", *_IN_DOCKER) for event in seen.events)
+    if seen.exit_code is None and not ran and seen.main_status in ("125", "126", "127"):
         return NEVER_RAN, f"Docker did not run the container ({seen.docker_error or f'exit {seen.main_status}'})"
     return None
 

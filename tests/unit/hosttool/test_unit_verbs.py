@@ -332,6 +332,22 @@ def test_a_container_that_docker_never_made_is_told_in_docker_s_words(paths, inv
     why = said[0] if said else "exit 125"
     assert (known["ending"], known.get("exit_code"), known.get("evidence_error")) == ("never_ran", None, None)
     assert known["ending_reason"].startswith(f"Docker did not run the container ({why})")
+    assert (paths.start(1) / "log").exists() == bool(said)
+
+
+def test_a_container_that_docker_could_not_start_is_diagnosed_from_docker_s_words(paths, docker, invocation):
+    environ = {**invocation("i1"), "EXIT_STATUS": "125"}
+    prepare(paths)
+    error = "OCI runtime create failed: nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8"
+    never = "0001-01-01T00:00:00Z"
+    docker.make("c1", "", Status="created", ExitCode=128, Error=error, StartedAt=never, FinishedAt=never)
+    (docker.folder / "events").write_text("create\ndie\n")
+    paths.cid.write_text("c1")
+    assert finish(paths, environ=environ)
+    known = starts.read(paths, 1)
+    assert known["ending"] == "never_ran" and known["ending_reason"].startswith("Docker did not run the container (OCI")
+    assert (paths.start(1) / "log").read_text() == f"docker: Error response from daemon: {error}\n"
+    assert json.loads((paths.start(1) / "startup.json").read_text())["diagnosis"] == "driver_too_old_for_cuda"
 
 
 @pytest.mark.parametrize("name", ["log", "log.part"])
