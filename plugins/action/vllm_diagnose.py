@@ -26,7 +26,7 @@ def bundle_name(host: str, service: str, at: str) -> str:
 
 
 class ActionModule(HostAction):
-    """Calls the module and takes the evidence out of its answer, so that nothing prints it."""
+    """Calls the module and takes the evidence out of its answer, so that no result and no callback carries it."""
 
     _VALID_ARGS = frozenset(("service", "folder"))
 
