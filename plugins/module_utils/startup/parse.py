@@ -117,11 +117,17 @@ class _Reader:
             details=details,
             evidence=evidence,
             first_error_line=_first_error(verdict.first_error),
-            remedy=remedy(verdict.diagnosis, details),
+            remedy=remedy(verdict.diagnosis, {**_asked(story), **details}),
             truncated=not story.headers or verdict.state == STARTING,
             non_default_args=_redacted(arguments),
             **lists,
         )
+
+
+def _asked(story: Story) -> dict[str, Any]:
+    """The server's port, which its error does not name while there is no engine that could listen, too."""
+    port = (story.arguments or {}).get("port")
+    return {"port": port} if isinstance(port, int) and "engine" not in story.headers else {}
 
 
 def _first_error(line: str | None) -> str | None:

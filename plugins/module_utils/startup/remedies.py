@@ -89,7 +89,7 @@ _GENERAL = {
     "dtype_unsupported_on_gpu": "set dtype: half, or use newer GPUs",
     "max_model_len_exceeds_model": "lower max-model-len to what the model allows",
     "tp_size_invalid": "choose a tensor-parallel-size that divides the model's attention heads",
-    "unrecognized_arguments": "take the option out of config, or correct its name",
+    "unrecognized_arguments": "take the option out of config, or correct its name or value",
     "port_in_use": "stop what listens there (ss -ltnp), or choose another port",
     "dependency_error": "use an image that has the library; nothing is installed into a running image",
 }
@@ -141,7 +141,9 @@ def _split(details: Mapping[str, Any]) -> str | None:
 def _options(details: Mapping[str, Any]) -> str | None:
     argument = str(details.get("argument") or "")
     found = [text for text in map(replacement, argument.replace("=", " ").split()) if text]
-    return "; ".join(found) if found else (f"take {argument} out of config, or correct its name" if argument else None)
+    if found:
+        return "; ".join(found)
+    return f"take {argument} out of config, or correct its name or value" if argument else None
 
 
 def _port(details: Mapping[str, Any]) -> str | None:

@@ -63,7 +63,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.slugs import
         (
             "unrecognized_arguments",
             {"argument": "--no-such-thing"},
-            "take --no-such-thing out of config, or correct its name",
+            "take --no-such-thing out of config, or correct its name or value",
         ),
         (
             "driver_too_old_for_cuda",
@@ -102,3 +102,20 @@ def test_a_failure_becomes_a_finding_with_its_page() -> None:
 @pytest.mark.parametrize("text", ["", "INFO:     Application startup complete.\n"])
 def test_what_serves_or_is_on_its_way_is_no_finding(text: str) -> None:
     assert startup_finding(parse_startup_log(text), "gpu1 chat") is None
+
+
+ARGUMENTS = "(APIServer pid=1) INFO 04-04 10:00:00 [u.py:3] non-default args: {'model': 'a/b', 'port': 8123}\n"
+ENGINE = (
+    "(EngineCore pid=2) INFO 04-04 10:00:09 [c.py:3] Initializing a V1 LLM engine (v0.32.0) with config: model='a/b'\n"
+)
+TAKEN = "OSError: [Errno 98] Address already in use\n"
+
+
+def test_a_taken_port_that_the_error_does_not_name_is_the_servers_until_there_is_an_engine() -> None:
+    report = parse_startup_log(ARGUMENTS + TAKEN)
+    assert report.remedy == "stop what listens on port 8123 (ss -ltnp sport = :8123), or choose another port"
+    report = parse_startup_log(ARGUMENTS + ENGINE + TAKEN)
+    assert (report.diagnosis, report.remedy) == (
+        "port_in_use",
+        "stop what listens there (ss -ltnp), or choose another port",
+    )
