@@ -61,7 +61,10 @@ _PLAIN = {
         "look for the kernel's OOM killer: journalctl -k | grep -i oom; give the host or container more memory"
     ),
     "unknown_error": "read the first error line; the runbook says how to report a cause that is not known yet",
-    "root_cause_not_in_log": "read the whole log of the start: vllm-host startup-log SERVICE --log",
+    "root_cause_not_in_log": (
+        "read the whole log of the start: vllm-host startup-log SERVICE --log; a process that was killed leaves no word:"
+        " journalctl -k names it"
+    ),
 }
 _LESS_MEMORY = {
     "oom_weights": "use more GPUs (tensor-parallel-size), a quantized model, or a GPU with more memory",
