@@ -87,7 +87,7 @@ class _Reader:
     def _take(self, record: Record, offset: int) -> bool:
         if self._story.begins_another(record):
             self._close()
-        figures = self.facts.take(record.whole)
+        figures = self.facts.take(record.said)
         self.complete = self.complete or signs.COMPLETE in record.text
         return self._story.take(record, offset) or figures
 

@@ -59,6 +59,12 @@ class Record(NamedTuple):
     level: str
     stamp: str
     whole: str
+    wrapped: bool = False
+
+    @property
+    def said(self) -> str:
+        """The line as its process wrote it: out of the JSON that a logger or a log driver put it into."""
+        return self.text if self.wrapped else self.whole
 
     @property
     def is_frame(self) -> bool:
@@ -85,7 +91,7 @@ def records(line: str) -> Iterator[Record]:
     for part in said[1].splitlines():
         record = _record(plain(part))
         yield record._replace(
-            process=record.process or said[0], level=record.level or said[2], whole=part if part == line else line
+            process=record.process or said[0], level=record.level or said[2], whole=line, wrapped=True
         )
 
 

@@ -44,6 +44,7 @@ class Story:
     models: dict[str, str] = field(default_factory=dict)
     milestone: str | None = None
     initialised: bool = False
+    given_up: bool = False
     serves_http: bool = False
     marks: dict[str, Mark] = field(default_factory=dict)
     suspects: Suspects = field(default_factory=Suspects)
@@ -151,6 +152,8 @@ class Story:
             self._goes_on(record.process, by_all=rank >= _ENGINE_UP)
 
     def _goes_on(self, process: str, *, by_all: bool) -> None:
+        if self.given_up:
+            return
         self.suspects.survived(process, by_all=by_all)
         if by_all or not self.suspects.any_fatal:
             self.marks.pop(FATAL, None)
@@ -158,9 +161,10 @@ class Story:
 
     def _signs(self, record: Record, offset: int) -> bool:
         text = record.text
+        self.given_up = self.given_up or bool(signs.GIVEN_UP.search(text))
         self.serves_http = self.serves_http or signs.COMPLETE in text
         told = list(signs.of(text))
-        if signs.SERVED.search(record.whole) and not text.startswith("{"):
+        if signs.SERVED.search(record.said) and not text.startswith("{"):
             told.append(SERVED)
         for name in told:
             if name != DEATH or self.ready is not None or self.initialised:
