@@ -37,7 +37,7 @@ SHAPES = {
     "plain", "v0_header", "json_logging", "interleaved", "restarts", "worker_line", "cut", "newest_first",
     "hard_wrapped", "table_borders", "ansi", "ansi_without_esc", "carriage_returns", "glued_bars", "crlf", "nul_bytes",
     "invalid_utf8", "compose", "journald", "kubernetes_cri", "kubectl_prefix", "ci_stamp", "notebook_ray",
-    "torchrun_rank", "piped_logger", "docker_rfc3339",
+    "torchrun_rank", "piped_logger", "docker_rfc3339", "docker_json",
 }  # fmt: skip
 STATES = {"ready", "starting", "failed", "crashed", "stopped", "serving_error"}
 
