@@ -76,9 +76,12 @@ FATAL = re.compile(
     r"|OCI runtime create failed|Error response from daemon"
     r"|EngineCore encountered a fatal error|watchdog thread terminated|Worker exiting|died, exit code"
 )
+# The server has given up, whatever those of its processes still do that outlive it.
+GIVEN_UP = re.compile(r"^\w+Error: Engine (?:core initialization failed|process failed to start)")
 EXCEPTION = re.compile(
     r"^(?:\d+: )?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Za-z_]\w*)?(?:Error|Exception|Interrupt|Failed|Failure"
-    r"|OutOfResources|Unsupported|Timeout|Exit|Abort(?:ed)?|Fault|NotFound|Expired|Denied|Mismatch))(?::\s|\s*$)"
+    r"|OutOfResources|Unsupported|Timeout|Exit|Abort(?:ed)?|Fault|NotFound|Expired|Denied|Mismatch)"
+    r"|(?:[a-z_]\w*\.)+(?:[a-z]*error|timeout))(?::\s|\s*$)"  # struct.error, zlib.error, socket.gaierror
     r"|^\s*Value error, "
 )
 # Docker refuses to start the container: its client says so, and ends.
@@ -88,6 +91,7 @@ ROOMS = {
     "tokenizer_error": re.compile(
         r"tokenization_|sentencepiece|get_tokenizer|cached_tokenizer|AutoTokenizer|tokenizer\.Load"
     ),
+    "weights_corrupt": re.compile(r"parse_safetensors_file_metadata|_read_safetensors_metadata"),
     "weights_mismatch": re.compile(r"\bload_weights\b|weight_loader\b|weight_utils\.py"),
     "compile_error": re.compile(r"torch/_inductor/|torch/_dynamo/"),
 }

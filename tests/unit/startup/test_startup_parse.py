@@ -268,3 +268,36 @@ INITIALIZATION = (
 )
 def test_what_points_to_a_cause_is_none_and_stands_in_for_one_that_nobody_said(text: str, expected: str | None) -> None:
     assert read(text)["first_error_line"] == expected
+
+
+CUT_SHORT = """(APIServer pid=1) INFO 04-04 10:00:00 [u.py:3] non-default args: {'model': '/srv/models/m'}
+Traceback (most recent call last):
+  File "/usr/lib/python3/dist-packages/vllm/transformers_utils/utils.py", line 3, in parse_safetensors_file_metadata
+    size = struct.unpack("<Q", f.read(8))[0]
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+struct.error: unpack requires a buffer of 8 bytes
+"""
+
+
+def test_exceptions_with_small_names_are_exceptions() -> None:
+    report = parse_startup_log(CUT_SHORT)
+    assert (report.state, report.diagnosis) == ("failed", "weights_corrupt")
+    assert report.evidence == ("struct.error: unpack requires a buffer of 8 bytes",)
+    report = parse_startup_log(
+        "Traceback (most recent call last):\nsocket.gaierror: [Errno -2] Name or service not known"
+    )
+    assert (report.state, report.first_error_line) == (
+        "failed",
+        "socket.gaierror: [Errno -2] Name or service not known",
+    )
+
+
+def test_a_worker_that_outlives_its_server_revives_no_start() -> None:
+    report = parse_startup_log(
+        "(EngineCore pid=2) INFO 04-04 10:00:00 [c.py:3] Initializing a V1 LLM engine (v0.32.0) with config: ...\n"
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+        "(Worker pid=3) INFO 04-04 10:00:01 [m.py:3] Starting to load model m...\n"
+        "(Worker pid=3) INFO 04-04 10:00:02 [l.py:3] Loading weights took 0.02 seconds\n"
+    )
+    assert (report.state, report.diagnosis) == ("failed", "root_cause_not_in_log")
+    assert report.evidence[0].startswith("RuntimeError: Engine core initialization failed.")
