@@ -62,8 +62,8 @@ _PLAIN = {
     ),
     "unknown_error": "read the first error line; the runbook says how to report a cause that is not known yet",
     "root_cause_not_in_log": (
-        "read the whole log of the start: vllm-host startup-log SERVICE --log; a process that was killed leaves no word:"
-        " journalctl -k names it"
+        "read the whole log of the start: vllm-host startup-log SERVICE --log; a process that was killed leaves no"
+        " word in it: journalctl -k names it"
     ),
 }
 _LESS_MEMORY = {
