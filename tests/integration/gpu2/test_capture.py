@@ -16,31 +16,26 @@ NO_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 
 # Docker keeps 150 MB of a log: so much more comes after the start-up that nothing of it is left there.
 TALKS = 66_000
 LONG_LIFE = {"STANDIN_NOISE": str(TALKS), "STANDIN_NOISE_WIDTH": "2400", "STANDIN_NOISE_AT": "serving"}
-PORTS = {"noisy": 8001, "fails": 8002, "talks": 8003, "full": 8004}
+PORTS = {"noisy": 8001, "fails": 8002, "talks": 8003}
 ENV = {
     "noisy": NOISE,
     "fails": {**NOISE, "STANDIN_EXIT_AT": "load", "STANDIN_ERROR": NO_MEMORY},
     "talks": LONG_LIFE,
-    "full": NOISE,
 }
-STATE = "/var/lib/gpuhosts-vllm"
 ROTATED = "[... the lines in between were left out: Docker had let go of them when this start ended ...]"
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory, lab, standin_lock):
-    """Deploy them all at once; the evidence of one of them has hardly any room. Gives them by name, and the play."""
+    """Deploy them all at once; gives them by name, the play, and when it began."""
     host = lab[HOST]
     host.reset()
     gate = {"soak": "0s", "silence": "60s"}
     services = {name: service(port=port, env=ENV[name], gate=gate) for name, port in PORTS.items()}
     inventory = Inventory.make(tmp_path_factory.mktemp("capture"), services, hosts=(HOST,), lock=standin_lock)
-    room = f"{STATE}/full/starts"
-    host.run(f"mkdir -p {room} && mount -t tmpfs -o size=2m,mode=755 tmpfs {room}")
     began = host.run("date +%s")
     played = inventory.play("deploy")
     yield {name: Committed(host, inventory, name) for name in PORTS}, played, began
-    host.run(f"systemctl stop vllm-full; umount {room}", check=False)
     host.reset()
 
 
@@ -107,22 +102,6 @@ def test_what_an_engine_prints_is_stored_once(services, journal):
     assert "serving since" in host.run("systemctl status vllm-noisy")
 
 
-def test_a_full_disk_is_said_and_ends_nothing(services):
-    full = services["full"]
-    known = full.start(1)
-    assert known["evidence_error"] == "its log could not be kept whole: No space left on device"
-    assert known["ready"] and full.active() == "active"
-    kept = numbers_of(full, 1)
-    assert 5_000 < kept < LINES and known["log_lines_left_out"] == known["log_lines"] - kept - (
-        int(full.host.run("vllm-host startup-log full --log | grep -vc 'noise [0-9]* of'")) - 1
-    )
-    full.host.run("systemctl stop vllm-full")
-    known = full.start(1)
-    assert (known["ending"], known["exit_code"]) == ("stopped", 0)
-    assert known["evidence_error"].endswith("No space left on device")
-    assert full.host.run("docker ps -aq --filter label=io.gpuhosts.vllm.service=full") == ""
-
-
 def test_the_start_up_outlives_what_docker_lets_go_of(services):
     talks = services["talks"]
     last = f"docker logs --tail 50 vllm-talks 2>&1 | grep -c 'noise {TALKS} of' || true"
@@ -182,3 +161,25 @@ def test_a_removed_container_leaves_what_its_gate_had_read(services):
     assert "the log ends where the gate stopped reading" in noisy.start(last)["evidence_error"]
     assert numbers_of(noisy, last) == LINES
     noisy.host.run("systemctl stop vllm-noisy")
+
+
+def test_a_full_disk_is_said_and_ends_nothing(services):
+    """The evidence has two megabytes of room, the log of the start five."""
+    noisy = services["noisy"]
+    room = f"{noisy.state}/starts"
+    noisy.fresh_limit()
+    noisy.host.run(f"mount -t tmpfs -o size=2m,mode=755 tmpfs {room}")
+    try:
+        noisy.host.run("systemctl start vllm-noisy")
+        known = noisy.start(1)
+        assert known["evidence_error"] == "its log could not be kept whole: No space left on device"
+        assert known["ready"] and noisy.active() == "active"
+        kept = int(noisy.host.run(f"grep -vc 'lines left out' {room}/1/log"))
+        assert kept > 5_000 and known["log_lines_left_out"] == known["log_lines"] - kept, (kept, known)
+        noisy.host.run("systemctl stop vllm-noisy")
+        known = noisy.start(1)
+        assert (known["ending"], known["exit_code"]) == ("stopped", 0)
+        assert known["evidence_error"].endswith("No space left on device")
+        assert noisy.host.run("docker ps -aq --filter label=io.gpuhosts.vllm.service=noisy") == ""
+    finally:
+        noisy.host.run(f"systemctl stop vllm-noisy; umount {room}")
