@@ -30,6 +30,7 @@ class Cause:
     kind: Kind
     fatal: bool
     process: str
+    text: str
     line: str
     offset: int
     details: dict[str, Any]
@@ -56,7 +57,7 @@ class Suspects:
         if slug == causes_memory.OUT_OF_MEMORY:
             frames = phases.of_frames(self._frames.get(record.process), record.text)
             slug = phases.oom_slug(frames, "initialised" if ready else milestone)
-        cause = Cause(slug, kind, fatal, record.process, record.whole, offset, details, ready)
+        cause = Cause(slug, kind, fatal, record.process, record.text, record.whole, offset, details, ready)
         self.causes.append(cause)
         return cause
 

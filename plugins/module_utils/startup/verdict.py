@@ -117,8 +117,11 @@ def _failed(state: str, causes: Sequence[Cause], story: Story) -> Verdict:
     details: dict[str, Any] = {}
     for cause in (best, *same):
         details.update({name: value for name, value in cause.details.items() if name not in details})
-    lines = dict.fromkeys([best.line, *(cause.line for cause in same)])
-    return _or_warning(story, Verdict(state, best.slug, list(lines)[:_MAX_EVIDENCE], details, best.line))
+    said: dict[str, str] = {}  # several processes, and the end of a traceback, print the same words
+    for cause in (best, *same):
+        said.setdefault(cause.text, cause.line)
+    lines = list(said.values())
+    return _or_warning(story, Verdict(state, best.slug, lines[:_MAX_EVIDENCE], details, best.line))
 
 
 def _or_warning(story: Story, verdict: Verdict) -> Verdict:

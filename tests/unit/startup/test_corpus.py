@@ -34,8 +34,9 @@ ABSENT = {
     **{
         name: []
         for name in (
-            "model_memory_gib", "model_load_seconds", "weights_load_seconds", "kv_cache_available_gib", "kv_cache_tokens",
-            "max_concurrency", "gpu_blocks", "compile_seconds", "graph_capture", "engine_init_seconds", "earlier_starts",
+            "model_memory_gib", "model_load_seconds", "weights_load_seconds", "kv_cache_available_gib",
+            "kv_cache_tokens", "max_concurrency", "gpu_blocks", "compile_seconds", "graph_capture",
+            "engine_init_seconds", "earlier_starts",
         )
     },
 }  # fmt: skip
