@@ -14,7 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-_MAX_TEXT = 8192
+# Characters of a line that are looked at; the options of a start and JSON take more.
+_MAX_TEXT, _MAX_LONG = 2048, 1 << 16
+_LONG = re.compile(r'args: |with config|\{"')
 _ANSI = re.compile(
     r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033|#x1B|#033|\N{SYMBOL FOR ESCAPE})(?:\[[0-9;?]*[ -/]*[@-~]"
     r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?|_bk;t=\d+\x07?)"
@@ -83,7 +85,8 @@ def plain(line: str) -> str:
 
 def records(line: str) -> Iterator[Record]:
     """What a line says: one record, or with JSON logging as many as the message has lines."""
-    text = plain(line[: 2 * _MAX_TEXT])[:_MAX_TEXT]
+    most = _MAX_LONG if _LONG.search(line, 0, _MAX_TEXT) else _MAX_TEXT
+    text = plain(line[: 2 * most])[:most]
     said = _json(text)
     if said is None:
         yield _record(text)

@@ -22,6 +22,7 @@ COMPLETE, SERVED, STOP, SIGTERM, SIGINT, KILLED, FATAL, DEATH, TEMPLATE = (
 )  # fmt: skip
 _ENDS = (STOP, KILLED, FATAL, DEATH)
 _LOUD = ("ERROR", "CRITICAL")
+_HEAD = 400  # characters: what is said of the fate of a start stands at the begin of a line
 _ENGINE_UP = phases.RANK["initialised"]
 
 
@@ -95,9 +96,10 @@ class Story:
 
     def take(self, record: Record, offset: int) -> bool:
         """Take one line; whether it says anything."""
-        told = [self._header(record.text), self._milestone(record), record.is_frame]
+        head = record._replace(text=record.text[:_HEAD])
+        told = [self._header(record.text), self._milestone(head), record.is_frame]
         if not record.is_frame:
-            told += [self._signs(record, offset), self._error(record)]
+            told += [self._signs(head, offset), self._error(head)]
         cause = self.suspects.take(record, offset, self.milestone, ready=self.ready is not None)
         if cause is not None and cause.slug == "chat_template_missing":
             self._mark(TEMPLATE, offset, record)
