@@ -9,7 +9,7 @@ import pytest
 from tests.integration.committed import Committed, wait_until
 from tests.integration.harness import Inventory, service
 
-HOST = "gpu2"
+HOST = "gpu1"
 LINES = 50_000
 NOISE = {"STANDIN_NOISE": str(LINES), "STANDIN_NOISE_SECONDS": "5"}
 NO_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
