@@ -22,7 +22,8 @@ _RECORD = (
     r"|[a-z_]+\])|\{|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b"
     r"|Traceback|Process |usage:|\d{4}-\d\d-\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error"
     r"|Exception|Interrupt)\b"
-    r"|Loading |Capturing |Killed\b|\*\*\*|During handling|The above exception|\s*[\u2502\u2503]|[\w.-]+\s*\| "
+    r"|> |[^\t]{1,60}\t[^\t]{1,60}\t|Loading |Capturing |Killed\b|\*\*\*|During handling|The above exception"
+    r"|\s*[\u2502\u2503]|[\w.-]+\s*\| "
     r"|nvidia-container|docker:"
 )
 _BAR = re.compile(r"it/s|s/it|\d+%")
