@@ -49,6 +49,7 @@ class End:
     standin: float
 
 
+STATUSES = frozenset(range(100, 600))
 # A killed engine process is found at once, and the server ends at the next look of its watchdog, every 5 s.
 # The least seconds leave room for a machine that is quicker than any that was measured, and for clocks that are read by
 # two programs: real ends took 0.36 to 0.5, 0.5 to 4.7, 0.7, 2.7 to 4.0 and 7.1 s.
@@ -271,13 +272,13 @@ def test_a_server_that_stops_takes_no_connection_first(lanes, version):
 
 
 def test_a_server_without_its_engine_says_so_until_it_ends(lanes, version):
-    for life in lanes.pair(version, "engine_killed"):
-        assert [status for status in life.ending.health if isinstance(status, int) and status != 200] == [503]
+    told = [set(life.ending.health) & STATUSES - {200} for life in lanes.pair(version, "engine_killed")]
+    assert all(each <= {503} for each in told) and any(told)  # it can end before the next look
 
 
 def test_a_request_to_a_dead_engine_is_an_error_and_ends_the_server(lanes, version):
-    for life in lanes.pair(version, "worker_killed"):
-        assert [status for status in life.ending.posted if isinstance(status, int)] == [500]
+    told = [set(life.ending.posted) & STATUSES for life in lanes.pair(version, "worker_killed")]
+    assert all(each <= {500} for each in told) and any(told)  # it can end before the next look
 
 
 def test_the_first_error_is_the_cause(lanes, version):
