@@ -267,8 +267,9 @@ def test_a_load_goes_on_past_a_sigterm(lanes, version):
 
 
 def test_a_server_that_stops_takes_no_connection_first(lanes, version):
-    for life in lanes.pair(version, "served"):
-        assert life.ending.health[-1] == "refused"
+    told = [life.ending.health for life in lanes.pair(version, "served")]
+    assert all(set(each) <= {200, "refused"} for each in told), told
+    assert any(each[-1:] == ("refused",) for each in told), told  # it can end before the next look
 
 
 def test_a_server_without_its_engine_says_so_until_it_ends(lanes, version):
