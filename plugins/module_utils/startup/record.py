@@ -91,10 +91,12 @@ def records(line: str) -> Iterator[Record]:
     if said is None:
         yield _record(text)
         return
-    for part in said[1].splitlines():
+    parts = said[1].splitlines()
+    for part in parts:
         record = _record(plain(part))
+        whole = part if len(parts) > 1 else line  # of a whole traceback in one line, the line that says why
         yield record._replace(
-            process=record.process or said[0], level=record.level or said[2], whole=line, wrapped=True
+            process=record.process or said[0], level=record.level or said[2], whole=whole, wrapped=True
         )
 
 

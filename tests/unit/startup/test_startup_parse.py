@@ -301,3 +301,12 @@ def test_a_worker_that_outlives_its_server_revives_no_start() -> None:
     )
     assert (report.state, report.diagnosis) == ("failed", "root_cause_not_in_log")
     assert report.evidence[0].startswith("RuntimeError: Engine core initialization failed.")
+
+
+def test_of_a_traceback_in_one_line_of_json_the_evidence_is_the_line_that_says_why() -> None:
+    why = "ValueError: To serve at least one request with the model's max seq len (512), (0.5 GiB KV cache is needed, "
+    why += "which is larger than the available KV cache memory (0.25 GiB)."
+    said = {"levelname": "ERROR", "processName": "EngineCore", "process": 2, "message": "EngineCore failed to start."}
+    said["exc_info"] = "Traceback (most recent call last):\n" + '  File "/a.py", line 1, in b\n    c()\n' * 90 + why
+    report = parse_startup_log(json.dumps(said))
+    assert (report.diagnosis, report.evidence, report.first_error_line) == ("kv_cache_too_small", (why,), why)
