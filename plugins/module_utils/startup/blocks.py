@@ -49,7 +49,7 @@ SETTLED = (
     b"terminate called",
     b"Background loop",
     b"LLM engine (v",
-    b"API server version",
+    b"server version ",
     "\u2588  version ".encode(),
     b"Killed",
     b"out of memory",
