@@ -66,6 +66,8 @@ CONSEQUENCE = re.compile(
     r"|TCPStore|recvValue failed"
     r"|[Ee]ngine process \(pid \d+\) died|MQLLMEngine is already dead"
 )
+# A process is gone, and what others say afterwards comes of that.
+GONE = re.compile(r"died unexpectedly|exited unexpectedly")
 # The start has failed, whatever else is said.
 FATAL = re.compile(
     r"(?:EngineCore|WorkerProc|Engine|Worker) (?:failed to start|hit an exception|process failed to start)"

@@ -49,7 +49,7 @@ class Story:
     serves_http: bool = False
     marks: dict[str, Mark] = field(default_factory=dict)
     suspects: Suspects = field(default_factory=Suspects)
-    consequence: str | None = None
+    consequence: Mark | None = None
     loud: str | None = None
     request_error: str | None = None
     _seen: set[tuple[str, str]] = field(default_factory=set)
@@ -99,7 +99,7 @@ class Story:
         head = record._replace(text=record.text[:_HEAD])
         told = [self._header(record.text), self._milestone(head), record.is_frame]
         if not record.is_frame:
-            told += [self._signs(head, offset), self._error(head)]
+            told += [self._signs(head, offset), self._error(head, offset)]
         cause = self.suspects.take(record, offset, self.milestone, ready=self.ready is not None)
         if cause is not None and cause.slug == "chat_template_missing":
             self._mark(TEMPLATE, offset, record)
@@ -176,12 +176,12 @@ class Story:
     def _mark(self, name: str, offset: int, record: Record) -> None:
         self.marks.setdefault(name, Mark(offset, record.whole))
 
-    def _error(self, record: Record) -> bool:
+    def _error(self, record: Record, offset: int) -> bool:
         """An error of nobody's list: the first one of the engine, the last one of a request."""
         if record.level in ("DEBUG", "INFO"):
             return False
         if signs.CONSEQUENCE.search(record.text):
-            self.consequence = self.consequence or record.whole
+            self.consequence = self.consequence or Mark(offset, record.whole)
             return True
         if record.level not in _LOUD or signs.FATAL.search(record.text) or signs.TRACEBACK in record.text:
             return False

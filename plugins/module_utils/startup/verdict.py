@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import signs
 from .cause import ANY
 from .report import CRASHED, FAILED, READY, SERVING_ERROR, STARTING, STOPPED
 from .slugs import NONE, NOT_IN_LOG
@@ -110,9 +111,12 @@ def _sent_by_others(story: Story, name: str) -> bool:
 def _failed(state: str, causes: Sequence[Cause], story: Story) -> Verdict:
     strength = max((cause.kind.strength for cause in causes), default=0)
     best = next((cause for cause in causes if cause.kind.strength == strength), None)
-    if best is None:
-        line = story.consequence or story.line(FATAL) or story.line(DEATH)
-        return _or_warning(story, Verdict(state, NOT_IN_LOG, [line] if line else [], {}, story.loud or line))
+    told = story.consequence
+    gone = told if told is not None and signs.GONE.search(told.line) else None
+    if best is None or (gone is not None and strength == ANY and gone.offset < best.offset):
+        line = told.line if told else story.line(FATAL) or story.line(DEATH)
+        first = line if gone else story.loud or line
+        return _or_warning(story, Verdict(state, NOT_IN_LOG, [line] if line else [], {}, first))
     same = [cause for cause in causes if cause.slug == best.slug]
     details: dict[str, Any] = {}
     for cause in (best, *same):

@@ -21,6 +21,8 @@ _LOGO = (
 )
 
 _PAUSE = 0.01
+# Docker reads stdout and stderr side by side: what is to stand in an order in its log needs time in between.
+_BETWEEN = 0.05
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -53,7 +55,9 @@ class Log:
         prefix = self.prefix if self.version < (0, 31) else ""
         share = 100 * done // total
         text = f"Loading safetensors checkpoint shards: {share:3d}% Completed | {done}/{total}"
+        time.sleep(_BETWEEN)
         self._write(sys.stderr, f"\r{prefix}{text} [00:{int(seconds) % 60:02d}<00:00,  1.00it/s]\n")
+        time.sleep(_BETWEEN)
 
     def noise(self, lines: int, seconds: float, width: int) -> None:
         """Many lines at once, each with its number, evenly over their time."""

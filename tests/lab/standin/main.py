@@ -171,6 +171,7 @@ class Life:
         self.close()
         log, patience = self.state.log, float(self.state.options.get("shutdown_timeout", 0))
         log.vllm("core_client.py:770", f"[shutdown] MPClient: start timeout={patience:g}s")
+        log.vllm("core.py:1454", "[shutdown] EngineCore: trigger received signal=SIGTERM")
         end = time.monotonic() + patience
         while self.state.counters.running and time.monotonic() < end:
             time.sleep(0.05)
