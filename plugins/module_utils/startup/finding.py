@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..findings import ERROR, Finding
 from .report import CRASHED, FAILED, SERVING_ERROR, StartupReport
+from .signs import POINTER
 from .slugs import SLUGS
 
 RUNBOOKS = "docs/runbooks/diagnoses"
@@ -28,7 +29,7 @@ def startup_finding(report: StartupReport, subject: str) -> Finding | None:
         severity=ERROR,
         subject=subject,
         message=SLUGS[report.diagnosis],
-        observed=list(report.evidence),
+        observed=[POINTER.sub("", line).strip() for line in report.evidence],
         remedy=report.remedy,
         source=runbook(report.diagnosis),
     )

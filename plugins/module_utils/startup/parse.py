@@ -29,9 +29,6 @@ _MAX_LINE_SHOWN = 2000
 _MAX_STARTS = 100
 _MAX_DULL = 4096
 _NEVER_DULL = re.compile(rb"rror|rrno|code|signal|core proc|terminat|LLM engine")
-_POINTER = re.compile(
-    r"See (?:root cause above|(?:the )?stack trace(?: \(above\))? for (?:the )?root cause(?: issue)?)\.?\s*"
-)
 
 
 def parse_startup_log(source: Source) -> StartupReport:
@@ -132,7 +129,7 @@ def _asked(story: Story) -> dict[str, Any]:
 
 def _first_error(line: str | None) -> str | None:
     """Without the words that only point elsewhere: where this line stands there is no above."""
-    return redact(_POINTER.sub("", line).strip())[:_MAX_LINE_SHOWN] if line else None
+    return redact(signs.POINTER.sub("", line).strip())[:_MAX_LINE_SHOWN] if line else None
 
 
 def _redacted(value: Any) -> Any:

@@ -66,6 +66,10 @@ CONSEQUENCE = re.compile(
     r"|TCPStore|recvValue failed"
     r"|[Ee]ngine process \(pid \d+\) died|MQLLMEngine is already dead"
 )
+# Where a line stands alone there is no above.
+POINTER = re.compile(
+    r"See (?:root cause above|(?:the )?stack trace(?: \(above\))? for (?:the )?root cause(?: issue)?)\.?\s*"
+)
 # A process is gone, and what others say afterwards comes of that.
 GONE = re.compile(r"died unexpectedly|exited unexpectedly")
 # The start has failed, whatever else is said.
