@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.finding import startup_finding
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.remedies import remedy
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.remedies import remedy as remedy_of
 from tests.integration.failing import (
     ENGINE_KILLED,
     HUB,
@@ -293,7 +293,7 @@ def test_what_ended_a_start_is_diagnosed(lanes, version, name):
     ended, wanted = lanes.ended(version, name), FAILURES[name]
     report = ended.report
     if "{'EngineCore': -9}" in ended.log:  # whether the server still learns how its engine ended is a matter of time
-        wanted = replace(wanted, slug="killed_sigkill", remedy=remedy("killed_sigkill", {}))
+        wanted = replace(wanted, slug="killed_sigkill", remedy=remedy_of("killed_sigkill", {}))
     assert (report.state, report.diagnosis) == (wanted.state, wanted.slug), ended.log[-3000:]
     assert any(wanted.evidence in line for line in report.evidence), report.evidence
     assert all(line in ended.log for line in report.evidence)
