@@ -59,20 +59,13 @@ _value:
 
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.metrics.parse import parse_metrics as parse
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.lines_of import text_or_lines
 
 
 def parse_metrics(text: Any) -> dict[str, Any]:
     """Read the text of a page, or its lines."""
-    lines = [text] if isinstance(text, str) else text
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise AnsibleFilterError(
-            "gpuhosts.vllm.parse_metrics: expected the text of /metrics or a list of its lines, "
-            f"got {type(text).__name__}"
-        )
-    return parse(text if isinstance(text, str) else lines).to_dict()
+    return parse(text_or_lines(text, "parse_metrics", "/metrics")).to_dict()
 
 
 class FilterModule:

@@ -43,20 +43,13 @@ _value:
 
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import parse_startup_log as parse
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.lines_of import text_or_lines
 
 
 def parse_startup_log(text: Any) -> dict[str, Any]:
     """Read the text of a log, or its lines."""
-    lines = [text] if isinstance(text, str) else text
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise AnsibleFilterError(
-            "gpuhosts.vllm.parse_startup_log: expected the text of a log or a list of its lines, "
-            f"got {type(text).__name__}"
-        )
-    return parse(text).to_dict()
+    return parse(text_or_lines(text, "parse_startup_log", "a log")).to_dict()
 
 
 class FilterModule:
