@@ -45,8 +45,7 @@ INTERRUPT = re.compile(r"^KeyboardInterrupt(?:\b(?!: terminated)|$)")
 KILLED = re.compile(r"^(?:.*?(?:line \d+:|\]\+?)\s+\d* ?)?Killed(?:\s|$)")
 # The engine is dead although the server was ready; who says it may be the last to know.
 DEATH = re.compile(
-    r"EngineDeadError|encountered a fatal error|died unexpectedly|exited unexpectedly|MQEngineDeadError"
-    r"|AsyncEngineDeadError"
+    r"EngineDeadError|encountered a fatal error|died unexpectedly|exited unexpectedly"
     r"|Background loop (?:is stopped|has errored)|[Ee]ngine (?:background task|loop) (?:failed|is dead"
     r"|is not running)|EngineCore (?:hit|encountered) an"
     r"|watchdog thread terminated|terminate called|Worker failed with error|Segmentation fault|^Killed\b"
@@ -57,7 +56,6 @@ DEATH = re.compile(
 CONSEQUENCE = re.compile(
     r"Engine core initialization failed|Engine process failed to start|initialization failed due to an exception"
     r"|[Ff]ailed core proc|See (?:root cause|stack trace)|See the stack trace|see the stack trace|EngineDeadError"
-    r"|MQEngineDeadError|AsyncEngineDeadError"
     r"|Background loop|died unexpectedly|exited unexpectedly|Worker failed with error|Got fatal signal"
     r"|died, exit code|Engine loop is"
     r"|EngineGenerateError|Timed out (?:waiting|after)|RPCProcess died|Executor failed|ActorDiedError"
