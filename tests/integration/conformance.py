@@ -55,6 +55,7 @@ class Life:
     answers: dict[str, answers.Answer] = field(default_factory=dict)
     ending: Ending | None = None
     log: str = ""
+    streams: tuple[str, ...] = ()
 
     @property
     def report(self) -> StartupReport:
@@ -63,12 +64,19 @@ class Life:
 
     @property
     def staged(self) -> list[tuple[str, str]]:
-        """Each line of the log that opened a stage, as the gate sees it, and that stage."""
-        progress, found = Progress(), [("", "started")]
-        for line in self.log.splitlines(keepends=True):
-            progress.feed(line)
-            if progress.stage != found[-1][1]:
-                found.append((line, progress.stage))
+        """Each line that opened a stage, and that stage, in the standard output and then in the standard error.
+
+        Docker reads the two streams side by side: on a busy machine a line of one can come before an older one of the
+        other, and a stage that is opened too late is none. Within a stream the order is that in which it was written.
+        """
+        found = []
+        for stream in self.streams:
+            progress = Progress()
+            for line in stream.splitlines(keepends=True):
+                before = progress.stage
+                progress.feed(line)
+                if progress.stage != before:
+                    found.append((line, progress.stage))
         return found
 
     @property
@@ -173,11 +181,12 @@ class Container:
         health, posted = tuple(seen.pop("health")), tuple(seen.pop("posted"))
         self.life.ending = Ending(health=health, posted=posted, **seen)
         self.life.log = self.said()
+        self.life.streams = (self.said("2>/dev/null"), self.said("2>&1 >/dev/null"))
         return self.life
 
-    def said(self) -> str:
-        """The container's log so far."""
-        return self.engine.host.run(f"docker logs {self.name} 2>&1", check=False)
+    def said(self, streams: str = "2>&1") -> str:
+        """The container's log so far: of both streams, as Docker has them, or of those that a redirection leaves."""
+        return self.engine.host.run(f"docker logs {self.name} {streams}", check=False)
 
 
 def served(engine: Engine, port: int) -> Life:

@@ -230,12 +230,12 @@ def test_logs_tell_the_same_facts(lanes, version):
 
 def test_logs_go_through_the_same_stages(lanes, version):
     real, standin = lanes.pair(version, "served")
-    assert real.stages[0] == "started" and real.stages[-1] == "ready" and len(real.stages) > 8
-    assert standin.stages == real.stages
+    assert real.stages[0] == "reading arguments" and real.stages[-1] == "ready" and len(real.stages) > 8
+    assert standin.stages == real.stages, f"{standin.stages} is not {real.stages}"
 
 
 def speakers(life):
-    """Give the process that opens each stage, as the log names it; lines that are not vLLM's name none."""
+    """Give the process that opens each stage of a stream, as the log names it; lines that are not vLLM's name none."""
     found = {}
     for line, stage in life.staged:
         name = re.match(r"\((\w+)(?:_DP\d+)? pid=\d+\) ", line)
@@ -246,7 +246,7 @@ def speakers(life):
 def test_the_same_process_tells_each_stage(lanes, version):
     real, standin = lanes.pair(version, "served")
     assert speakers(real)["ready"] is None and speakers(real)["weights loaded"] == "Worker"
-    assert speakers(standin) == speakers(real)
+    assert speakers(standin) == speakers(real), f"{speakers(standin)} is not {speakers(real)}"
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -287,7 +287,7 @@ def test_the_first_error_is_the_cause(lanes, version):
         assert KV_ERROR in life.report.first_error_line
         assert re.match(r"\(EngineCore pid=\d+\) ERROR ", life.report.first_error_line)
         assert "See root cause above" in life.log
-        assert life.stages[-1] == "sizing the KV cache"
+        assert "sizing the KV cache" in life.stages and "engine ready" not in life.stages
 
 
 def test_the_first_error_of_a_worker_that_died_names_it(lanes, version):

@@ -69,7 +69,8 @@ class Life:
         self.behaviour = state.behaviour
         self.fails = fails
         self.ready = False
-        self.stop = threading.Event()
+        # Not an Event: a handler that comes while its own thread waits for one would wait for itself.
+        self.asked_to_stop = False
         signal.signal(signal.SIGTERM, self.on_term)
         signal.signal(signal.SIGINT, self.on_term)
 
@@ -79,7 +80,7 @@ class Life:
         if term == "never" and not self.ready:
             os._exit(143)
         if term != "always" and self.ready:
-            self.stop.set()
+            self.asked_to_stop = True
 
     def run(self) -> int:
         """From the start of the engine process to the exit status."""
@@ -134,7 +135,8 @@ class Life:
             self.state.log.noise(self.behaviour.noise, self.behaviour.noise_seconds, self.behaviour.noise_width)
         limit = self.behaviour.crash_after
         end = None if limit is None else time.monotonic() + limit
-        while not self.stop.wait(0.1):
+        while not self.asked_to_stop:
+            time.sleep(0.1)
             if engine.poll() is not None:
                 return self.engine_died()
             if end is not None and time.monotonic() >= end:
@@ -153,7 +155,7 @@ class Life:
         log.vllm("async_llm.py:906", trace, "ERROR")
         self.state.engine_dead.set()
         end = time.monotonic() + death_seconds(self.behaviour, ready=True)
-        while time.monotonic() < end and not (self.state.asked_dead_engine.wait(0.1) or self.stop.is_set()):
+        while time.monotonic() < end and not (self.state.asked_dead_engine.wait(0.1) or self.asked_to_stop):
             pass
         self.close()
         time.sleep(self.behaviour.stop_seconds)
