@@ -372,3 +372,19 @@ SPREAD = {
     "served_model_name",
     "sleep_preserve_parameter_names",
 }
+# Switches that have no `--no-` form.
+ONE_WAY = {
+    "aggregate_engine_logging",
+    "data_parallel_multi_port_external_lb",
+    "disable_log_stats",
+    "grpc",
+    "headless",
+}
+# Since which version there are options that 0.31 does not have.
+NEW: dict[str, tuple[int, ...]] = {
+    "custom_histogram_buckets": (0, 32),
+    "enable_hc_sp": (0, 32),
+    "enable_shm_tensor_arena": (0, 32),
+    "grpc_port": (0, 32),
+    "sleep_mode_offload_cudagraph": (0, 32),
+}

@@ -20,6 +20,7 @@ from typing import Any
 
 from .behaviour import Behaviour, death_seconds, read_behaviour
 from .engine import cache_key, engine_main, start_process, starts_so_far, worker_main
+from .help import help_text
 from .logs import Log, banner
 from .options import non_defaults, read_options
 from .refusals import dead_engine
@@ -191,7 +192,10 @@ def serve(argv: list[str]) -> int:
     """`vllm serve`: read the options, bind the port, load, serve."""
     behaviour = read_behaviour()
     log = Log("APIServer", behaviour.version)
-    options = read_options(argv)
+    if any(word == "-h" or word.partition("=")[0] == "--help" for word in argv):
+        sys.stdout.write(help_text(log.version))
+        return 0
+    options = read_options(argv, log.version)
     fails = bool(behaviour.exit_at) and starts_so_far() <= (behaviour.fail_starts or sys.maxsize)
     if fails and behaviour.exit_at == "arguments":
         sys.stderr.write(f"vllm serve: error: {behaviour.error or 'unrecognized arguments: --stand-in'}\n")

@@ -12,7 +12,7 @@ import json
 import sys
 from typing import Any, NoReturn
 
-from .flags import ALIASES, SPREAD, SWITCHES, VALUES
+from .flags import ALIASES, NEW, ONE_WAY, SPREAD, SWITCHES, VALUES
 
 _JSON_NAMES = {"hf_overrides", "media_io_kwargs", "limit_mm_per_prompt", "default_chat_template_kwargs"}
 _INTEGERS = {"max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size", "api_server_count", "max_log_len"}
@@ -95,17 +95,28 @@ def _nested(found: dict[str, Any], name: str, path: str, word: str) -> None:
     target[last] = value
 
 
-def _one_option(word: str, words: _Words, found: dict[str, Any]) -> bool:
+def _switch(name: str) -> tuple[str, bool] | None:
+    """The switch that a name turns on or off; None when it is none."""
+    if name in SWITCHES:
+        return name, True
+    other = name[3:]
+    return (other, False) if name.startswith("no_") and other in SWITCHES and other not in ONE_WAY else None
+
+
+def _one_option(word: str, words: _Words, found: dict[str, Any], version: tuple[int, ...]) -> bool:
     """Read one option into `found`; False when there is no such option."""
     head, mark, tail = word.partition("=")
     glued = tail if mark else None
     bare, _, path = head.lstrip("-").partition(".")
     name = bare.replace("-", "_")
     name = ALIASES.get(name, name)
-    if name in SWITCHES or (name.startswith("no_") and name[3:] in SWITCHES):
+    switch = _switch(name)
+    if version < NEW.get(switch[0] if switch else name, ()):
+        return False
+    if switch:
         if glued is not None:
             refuse(f"argument {_shown(name)}: ignored explicit argument {glued!r}")
-        found[name if name in SWITCHES else name[3:]] = name in SWITCHES
+        found[switch[0]] = switch[1]
     elif name not in VALUES:
         return False
     elif path:
@@ -117,8 +128,8 @@ def _one_option(word: str, words: _Words, found: dict[str, Any]) -> bool:
     return True
 
 
-def read_options(argv: list[str]) -> dict[str, Any]:
-    """The options that were given, by name; the model is `model` (and `model_tag` when it is the positional word)."""
+def read_options(argv: list[str], version: tuple[int, ...]) -> dict[str, Any]:
+    """The options that were given to that version; the model is `model`, and `model_tag` too where it has no option."""
     words, found, unknown = _Words(argv), {}, []
     while words.rest:
         word = words.rest.pop(0)
@@ -126,7 +137,7 @@ def read_options(argv: list[str]) -> dict[str, Any]:
             if "model_tag" in found or found:
                 unknown.append(word)
             found.setdefault("model_tag", word)
-        elif not _one_option(word, words, found):
+        elif not _one_option(word, words, found, version):
             unknown.append(word)
     if unknown:
         refuse("unrecognized arguments: " + " ".join(unknown))

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.audit.help import read_help
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import failing
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.evidence import Expected
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.health.verify import judge_verification
@@ -346,6 +347,33 @@ def test_a_key_gets_into_the_compile_cache_of_the_releases_that_put_it_there(
 def test_it_prints_what_it_is_told_to_print(engine: Any) -> None:
     said = engine(*SERVED, STANDIN_PRINTS="LAB_ODD", LAB_ODD="a 'b' ä").wait_for(READY).said()
     assert all(text in said for text in ("LAB_ODD=a 'b' ä", "a 'b' \\u00e4", "a%20%27b%27%20%C3%A4", "YSAnYicgw6Q="))
+
+
+@pytest.mark.parametrize(("version", "count", "has"), [("0.31.0", 312, False), ("0.32.0", 317, True)])
+def test_its_help_lists_what_it_takes_in_the_layout_of_the_real_one(version: str, count: int, has: bool) -> None:
+    def serve(*words: str) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": os.environ["PATH"], "STANDIN_VERSION": version}
+        return subprocess.run(
+            [sys.executable, str(VLLM), "serve", *words],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=15,
+        )
+
+    said = serve("--help=all")
+    listed = read_help(said.stdout)
+    assert (said.returncode, said.stderr, len(listed.options)) == (0, "", count)
+    assert (listed.find("--grpc-port") is not None) is has
+    refused = "--no-such" if has else "--grpc-port 1 --no-such"
+    assert serve("m", "--grpc-port", "1", "--no-such").stderr.endswith(f"unrecognized arguments: {refused}\n")
+    assert listed.find("-tp").name == "--tensor-parallel-size"
+    assert listed.find("--api-key").takes_many
+    assert listed.find("--no-enable-lora").negatable
+    assert listed.find("--headless").names == ("--headless",)
+    assert (listed.find("--port").default, listed.find("--port").metavar) == ("8000", "PORT")
+    assert "unrecognized arguments: --no-headless" in serve("m", "--no-headless").stderr
 
 
 def test_so_many_starts_fail_and_then_one_works(engine: Any, tmp_path: Path) -> None:
