@@ -33,6 +33,7 @@ class Gate:
     warmup: int = 1
     stop_grace_seconds: float = 60.0
     drain_cap_seconds: float = 120.0
+    waivers: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def gate_from_dict(data: Mapping[str, Any]) -> Gate:
     """Read ``gate.json``; keys of other tool versions are left alone."""
     known = {field.name for field in fields(Gate)}
     values = {key: value for key, value in data.items() if key in known and value is not None}
-    for name in ("served_names", "golden_prompts"):
+    for name in ("served_names", "golden_prompts", "waivers"):
         values[name] = tuple(values.get(name) or ())
     cap = (data.get("drain") or {}).get("cap_seconds")
     return Gate(**{**values, **({"drain_cap_seconds": cap} if cap is not None else {})})

@@ -157,3 +157,7 @@ class Paths:
         """The compile caches of one image, apart for each user that does not run as root."""
         owner = f"-u{uid}" if uid else ""
         return Path(self.root) / CACHE_ROOT / "compile" / (image_id.split(":", 1)[-1] + owner)
+
+    def image_options(self, image_id: str) -> Path:
+        """What an image says of its own options."""
+        return Path(self.root) / CACHE_ROOT / "options" / (image_id.split(":", 1)[-1] + ".json")

@@ -25,6 +25,7 @@ _VARIABLES = {
     "vllm_secrets",
     "vllm_registry",
     "vllm_hf_endpoint",
+    "vllm_waivers",
     "vllm.lock.yml",
 }
 # What comes first in a list of problems: what would leak or expose, then what cannot live together, then the rest.
