@@ -23,12 +23,10 @@ SECONDS = 120
 _MOST = 1 << 20
 # A text of less is none: the shortest that a release prints is far longer.
 _LEAST = 1000
-# The command in the pipe may hang or print without end: the shell ends after that time, and the container with it.
+# What it runs may hang or print without end: the shell is killed after that time, and the container ends with it.
 _ASK = f"""\
-{{ vllm serve --help=all 2>&1 >&3 3>&- </dev/null | tail -c 2000 >&2 3>&-; }} 3>&1 | head -c {_MOST} &
-reader=$!
-(sleep {SECONDS}; kill "$reader") >/dev/null 2>&1 &
-wait "$reader"
+(sleep {SECONDS}; kill -9 $$) >/dev/null 2>&1 &
+{{ vllm serve --help=all 2>&1 >&3 3>&- </dev/null | tail -c 2000 >&2 3>&-; }} 3>&1 | head -c {_MOST}
 """
 
 

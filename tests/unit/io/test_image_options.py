@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -89,8 +90,12 @@ def in_shell(tmp_path, vllm, seconds=None):
     env = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
     argv, pipe = [shutil.which("sh"), "-c", script], subprocess.PIPE
     with subprocess.Popen(argv, env=env, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        if seconds is not None:
+            assert process.wait(10) == -9
+            os.killpg(process.pid, 9)  # in a container all of it ends with the shell
         out = process.stdout.read(2 << 20)
-        os.killpg(process.pid, 9)  # in a container all of it ends with the shell
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
     return out
 
 
