@@ -1,0 +1,149 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Audit one subject against the vLLM release that will run it: the one function that every face calls.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..config.command_line import CommandLine, read_command_line
+from ..config.releases import NEWEST, RELEASES, is_newer, nearest
+from ..findings import ERROR, WARNING, Finding, worst_first
+from ..versions import Version, parse_version, version_of_tag
+from . import defaults, flags, upgrade, values, variables
+from .case import Case, Rule
+from .errors import AuditError
+from .migration import propose
+from .read import read_subject, subject_of_service
+from .report import AuditReport
+from .rules import all as rules
+from .subject import Subject
+
+RULES: tuple[Rule, ...] = (
+    *flags.RULES,
+    *values.RULES,
+    *variables.RULES,
+    *defaults.RULES,
+    *upgrade.RULES,
+    *rules.RULES,
+)
+_MAY_BE_NEW = frozenset({"FLAG_UNKNOWN", "FLAG_NOT_YET", "VALUE_UNKNOWN"})
+
+
+def audit_config(
+    subject: object,
+    version: str | None,
+    previous_version: str | None = None,
+    *,
+    name: str | None = None,
+    kind: str | None = None,
+) -> AuditReport:
+    """Audit a service definition, a map or a text; AuditError for what cannot be audited at all.
+
+    ``version`` may be None only where the image's tag says it.
+    """
+    target = _version(version, "version") if version is not None else None
+    read = _subject(subject, nearest(target or NEWEST), name, kind)
+    if target is None:
+        target = _of_image(read)
+        read = _subject(subject, nearest(target), name, kind)
+    previous = _version(previous_version, "previous version") if previous_version is not None else None
+    case = _case(read, target, previous)
+    found = [*_problems(case), *_not_read(case, target, previous), *_run(case, target)]
+    return AuditReport(
+        tuple(worst_first(_once(found))),
+        read.name,
+        read.kind,
+        str(target),
+        str(case.version),
+        str(previous) if previous else None,
+        propose(case) if case.previous else None,
+    )
+
+
+def _version(text: object, what: str) -> Version:
+    try:
+        return parse_version(str(text))
+    except ValueError as error:
+        raise AuditError(f"{what} {text!r} is no vLLM release; expected one such as {NEWEST}") from error
+
+
+def _subject(given: object, version: Version, name: str | None, kind: str | None) -> Subject:
+    if isinstance(given, Subject):
+        return given
+    if hasattr(given, "config") and hasattr(given, "image"):
+        return subject_of_service(given)
+    return read_subject(given, version, name, kind)
+
+
+def _of_image(subject: Subject) -> Version:
+    image = (subject.container.image if subject.container else None) or ""
+    _name, _colon, tag = image.partition("@")[0].rpartition("/")[2].rpartition(":")
+    version = version_of_tag(tag)
+    if version is None:
+        said = f"the image {image!r} does not say one" if image else "the subject names no image"
+        raise AuditError(f"no version is given and {said}; expected a vLLM release such as {NEWEST}")
+    return version
+
+
+def _case(subject: Subject, target: Version, previous: Version | None) -> Case:
+    version = nearest(target)
+    before = nearest(previous) if previous else None
+    old_words = subject.words if subject.previous_words is None else subject.previous_words
+    return Case(subject, version, _line(subject.words, version), before, _line(old_words, before) if before else None)
+
+
+def _line(words: tuple[str, ...] | None, version: Version) -> CommandLine | None:
+    return None if words is None else read_command_line(words, version)
+
+
+def _run(case: Case, target: Version) -> Iterator[Finding]:
+    """Every rule; what the tables do not know of a release newer than they are is no error."""
+    newer = is_newer(target)
+    for rule in RULES:
+        for finding in rule.check(case):
+            yield replace(finding, severity=WARNING) if newer and finding.id in _MAY_BE_NEW else finding
+
+
+def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """One finding of one thing, although two rules or two words of the subject lead to it."""
+    seen = set()
+    for finding in findings:
+        key = (finding.id, finding.subject, str(finding.observed))
+        if key not in seen:
+            seen.add(key)
+            yield finding
+
+
+def _problems(case: Case) -> Iterator[Finding]:
+    """What could not be read is said, so that silence does not mean that all was looked at."""
+    for problem in case.subject.problems:
+        yield Finding(
+            "subject_unreadable",
+            ERROR,
+            case.about(problem.where),
+            problem.message,
+            expected=problem.expected,
+            remedy="write it in the form that is expected, then audit again",
+            source="the reader of the subject",
+        )
+
+
+def _not_read(case: Case, target: Version, previous: Version | None) -> Iterator[Finding]:
+    for version in filter(None, (target, previous)):
+        if is_newer(version) or version < RELEASES[0]:
+            yield Finding(
+                "version_not_read",
+                WARNING,
+                case.about(f"vLLM {version}"),
+                f"the tables know the releases {RELEASES[0]} to {NEWEST}; {version} is audited as {nearest(version)}, so "
+                "what it alone has or lacks is not seen",
+                expected=f"{RELEASES[0]} to {NEWEST}",
+                observed=str(version),
+                remedy="update the collection, or check the options with vllm serve --help=all of the image",
+                source="the tables of this collection",
+            )

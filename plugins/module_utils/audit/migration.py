@@ -1,0 +1,140 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The same service written for another release, as a proposal: only what is certain is rewritten, the rest is open.
+
+Private to the collection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..config import history
+from ..config.command_line import AMBIGUOUS, Given
+from ..versions import Version
+from .case import Case
+from .rewrites import DROPPED, FIXED, RENAMED, TASKS, VARIABLES
+from .subject import SERVICE
+
+
+@dataclass
+class _Draft:
+    words: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    changes: list[dict[str, str]] = field(default_factory=list)
+    left_open: list[str] = field(default_factory=list)
+
+    def change(self, before: str, after: str, why: str) -> None:
+        """Say one rewrite."""
+        self.changes.append({"from": before, "to": after, "why": why})
+
+
+def propose(case: Case) -> dict[str, Any]:
+    """The proposal; ``words`` and ``config`` are None where the subject has no command line."""
+    draft = _Draft()
+    line = case.line
+    if line is not None:
+        if line.model_is_positional and line.model is not None:
+            draft.words.append(line.model)
+        for given in line.given:
+            _option(draft, given, case.version)
+    for name, value in sorted((case.subject.env or {}).items()):
+        _variable(draft, name, value, case)
+    return {
+        "words": None if line is None else draft.words,
+        "env": draft.env,
+        "config": _as_map(draft.words) if case.subject.kind == SERVICE and line is not None else None,
+        "changes": draft.changes,
+        "open": draft.left_open,
+    }
+
+
+def _has(name: str, version: Version) -> bool:
+    known = history.flag(name.partition(".")[0])
+    return known is not None and known.present(version)
+
+
+def _as_given(given: Given) -> list[str]:
+    if len(given.values) == 1 and given.values[0].startswith("-"):
+        return [f"{given.written}={given.values[0]}"]
+    return [given.written, *given.values]
+
+
+def _option(draft: _Draft, given: Given, version: Version) -> None:
+    known = history.flag(given.name)
+    if given.how == AMBIGUOUS or known is None or known.present(version):
+        draft.words += _as_given(given)
+        return
+    new = None if given.negated else _rewritten(given, version)
+    if new is None:
+        draft.words += _as_given(given)
+        hint = known.replacement_for(" ".join(given.values) or None)
+        draft.left_open.append(
+            f"{given.name}: not in vLLM {version}; " + (f"perhaps {hint}" if hint else "take it out")
+        )
+        return
+    draft.words += new
+    why = DROPPED.get(given.name) or f"vLLM {version} has it under this name"
+    draft.change(given.name, " ".join(new), why)
+
+
+def _rewritten(given: Given, version: Version) -> list[str] | None:
+    """The words in its place; None where nothing is certain, or where this release has not got them either."""
+    if given.name in DROPPED:
+        return []
+    new: Sequence[str] = ()
+    if given.name in RENAMED and given.values:
+        new = (".".join((RENAMED[given.name], *given.path)), *given.values)
+    elif given.name == "--task":
+        new = TASKS.get("".join(given.values), ())
+    elif given.name == "--cuda-graph-sizes" and len(given.values) > 1:
+        new = ("--cudagraph-capture-sizes", *given.values)
+    elif not given.values:
+        new = FIXED.get(given.name, ())
+    return list(new) if new and all(_has(word, version) for word in new if word.startswith("--")) else None
+
+
+def _variable(draft: _Draft, name: str, value: str, case: Case) -> None:
+    known = history.variable(name)
+    if known is None or known.removed_since(case.version) is None:
+        draft.env[name] = value
+        return
+    option = VARIABLES.get(name)
+    if option and _has(option, case.version) and case.line is not None:
+        if not case.line.has(option.partition(".")[0]):
+            draft.words += [option, value]
+        draft.change(name, option, f"vLLM {case.version} reads the option, not the variable")
+        return
+    draft.change(name, "", f"vLLM {case.version} does not read it")
+    hint = known.replacement_for(value)
+    if hint:
+        draft.left_open.append(f"{name}: perhaps {hint}")
+
+
+def _as_map(words: Sequence[str]) -> dict[str, Any]:
+    """The words as the ``config`` of a service definition: values as YAML would read them."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for word in words:
+        if word.startswith("--"):
+            head, joined, value = word[2:].partition("=")
+            name = head
+            found.setdefault(name, []).extend([value] if joined else [])
+        elif name:
+            found[name].append(word)
+    return {key: _plain(values) for key, values in found.items()}
+
+
+def _plain(values: Sequence[str]) -> Any:
+    plain = [_value(value) for value in values]
+    return True if not plain else plain[0] if len(plain) == 1 else plain
+
+
+def _value(word: str) -> Any:
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
