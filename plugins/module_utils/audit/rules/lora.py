@@ -20,6 +20,7 @@ from .values import is_true
 _CONFIG = "vllm/config/lora.py 0.11.1, 0.19.1, 0.28.0, 0.33.0; vllm/config.py 0.9.2"
 _SETTINGS = ("--max-loras", "--max-lora-rank", "--max-cpu-loras", "--fully-sharded-loras", "--lora-dtype")
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+_RANK_ONE = Version(0, 11, 1)
 _RUNTIME = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
 
 
@@ -65,15 +66,16 @@ def _fewer(case: Case, line: CommandLine) -> Iterator[Said]:
         )
 
 
-@line_rule("lora_rank", ERROR, "vllm/config.py (possible_max_ranks) 0.9.2", until=Version(0, 11))
+@line_rule("lora_rank", ERROR, f"{_CONFIG} (possible_max_ranks, MaxLoRARanks)")
 def _rank(case: Case, line: CommandLine) -> Iterator[Said]:
     rank = line.integer("--max-lora-rank")
-    if line.has("--enable-lora") and rank is not None and rank not in _RANKS:
+    allowed = (1, *_RANKS) if case.version >= _RANK_ONE else _RANKS
+    if line.has("--enable-lora") and rank is not None and rank not in allowed:
         yield Said(
             "--max-lora-rank",
             f"there are kernels for some ranks only, and {rank} is none of them: vLLM refuses to start",
             "give the next larger rank; adapters of a smaller rank load into it",
-            expected=list(_RANKS),
+            expected=list(allowed),
             observed=rank,
         )
 
