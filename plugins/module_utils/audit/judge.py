@@ -140,8 +140,8 @@ def _not_read(case: Case, target: Version, previous: Version | None) -> Iterator
                 "version_not_read",
                 WARNING,
                 case.about(f"vLLM {version}"),
-                f"the tables know the releases {RELEASES[0]} to {NEWEST}; {version} is audited as {nearest(version)}, so "
-                "what it alone has or lacks is not seen",
+                f"the tables know the releases {RELEASES[0]} to {NEWEST}; {version} is audited as {nearest(version)}, "
+                "so what it alone has or lacks is not seen",
                 expected=f"{RELEASES[0]} to {NEWEST}",
                 observed=str(version),
                 remedy="update the collection, or check the options with vllm serve --help=all of the image",

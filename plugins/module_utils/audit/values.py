@@ -20,9 +20,25 @@ _SOURCE = "the literals of vllm/config and vllm/engine/arg_utils.py of the relea
 
 # Options whose values plugins and registries add to, or that take more than their literal names.
 _OPEN = frozenset(
-    "--quantization --load-format --attention-backend --mm-encoder-attn-backend --distributed-executor-backend "
-    "--tokenizer-mode --reasoning-parser --spec-method --speculative-model-quantization --mamba-backend --log-level "
-    "--uvicorn-log-level --max-lora-rank --optimization-level --model-impl --device --config-format".split()
+    (
+        "--quantization",
+        "--load-format",
+        "--attention-backend",
+        "--mm-encoder-attn-backend",
+        "--distributed-executor-backend",
+        "--tokenizer-mode",
+        "--reasoning-parser",
+        "--spec-method",
+        "--speculative-model-quantization",
+        "--mamba-backend",
+        "--log-level",
+        "--uvicorn-log-level",
+        "--max-lora-rank",
+        "--optimization-level",
+        "--model-impl",
+        "--device",
+        "--config-format",
+    )
 )
 # A value below a JSON option is that of the option of its own.
 _INSIDE = {
