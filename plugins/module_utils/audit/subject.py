@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 SERVICE, MAP, SERVE, DOCKER_RUN, COMPOSE, UNIT = "service", "map", "serve", "docker run", "compose", "unit"
+PROMETHEUS_RULES, GRAFANA_DASHBOARD = "prometheus rules", "grafana dashboard"
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,14 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Expression:
+    """One PromQL expression and where it stands (``group vllm alert CacheFull``, ``panel 4 KV cache``)."""
+
+    where: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Subject:
     """One thing to audit.
 
@@ -108,6 +117,7 @@ class Subject:
     ``env`` is what the engine sees. ``host_bind`` is the address on which the server is reached from outside the
     container, where that is known. ``shell_text`` is text that a shell runs (``bash -c``, ExecStartPre), for the
     rules that read such text. ``model`` is the model as it is named, ``revision`` its commit.
+    ``expressions`` are those of a rule file or a dashboard, ``recorded`` the names that its own rules record.
     """
 
     kind: str
@@ -121,6 +131,8 @@ class Subject:
     host_bind: str | None = None
     unit: UnitFile | None = None
     alert_expr: str | None = None
+    expressions: tuple[Expression, ...] = ()
+    recorded: tuple[str, ...] = ()
     log_regex: str | None = None
     shell_text: tuple[str, ...] = ()
     compose_version_key: str | None = None
