@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ...findings import ERROR, INFO, WARNING
 from ..case import Case
 from ..rules.saying import Said, case_rule
+from ..rules.values import is_commit
 from ..subject import MAP, SERVE, UNIT
 from .shown import SEEN, container, docker_runs, env, given, text, value
 
@@ -114,10 +115,12 @@ def _inspect(case: Case) -> Iterator[Said]:
 @case_rule("trust_remote_code", WARNING, "vllm/engine/arg_utils.py (--trust-remote-code)")
 def _remote_code(case: Case) -> Iterator[Said]:
     if given(case, "--trust-remote-code"):
+        pinned = case.line is not None and is_commit(case.line.value("--revision"))
         yield Said(
             "--trust-remote-code",
             "code of the model's repository runs in the server, as its user and with its secrets",
             "leave it out where vLLM knows the architecture; else read the code and pin --revision and --code-revision",
+            severity=INFO if pinned else None,
         )
 
 
