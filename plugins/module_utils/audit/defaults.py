@@ -129,8 +129,8 @@ def _changed(code: str, case: Case, change: Change, source: str, keep: str) -> F
         code,
         WARNING,
         case.about(change.name),
-        f"nothing is set for {change.name}, and its default changes from {change.old} ({case.previous}) to {change.new} "
-        f"({case.version}): {change.effect}",
+        f"nothing is set for {change.name}, and its default changes from {change.old} ({case.previous}) "
+        f"to {change.new} ({case.version}): {change.effect}",
         expected=change.old,
         observed=change.new,
         remedy=f"to keep what {case.previous} did, set {keep}" if plain else "set it to what this service needs",

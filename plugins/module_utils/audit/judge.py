@@ -14,9 +14,23 @@ from ..config.command_line import CommandLine, read_command_line
 from ..config.releases import NEWEST, RELEASES, is_newer, nearest
 from ..findings import ERROR, WARNING, Finding, worst_first
 from ..versions import Version, parse_version, version_of_tag
-from . import defaults, flags, upgrade, values, variables
+from . import (
+    defaults,
+    entrypoint,
+    exposure,
+    flags,
+    log_regex,
+    metrics,
+    platform,
+    shm,
+    stopping,
+    upgrade,
+    values,
+    variables,
+)
 from .case import Case, Rule
 from .errors import AuditError
+from .faults import all as faults
 from .migration import propose
 from .read import read_subject, subject_of_service
 from .report import AuditReport
@@ -29,7 +43,15 @@ RULES: tuple[Rule, ...] = (
     *variables.RULES,
     *defaults.RULES,
     *upgrade.RULES,
+    *metrics.RULES,
+    *log_regex.RULES,
+    *exposure.RULES,
+    *platform.RULES,
+    *shm.RULES,
+    *stopping.RULES,
+    *entrypoint.RULES,
     *rules.RULES,
+    *faults.RULES,
 )
 _MAY_BE_NEW = frozenset({"FLAG_UNKNOWN", "FLAG_NOT_YET", "VALUE_UNKNOWN"})
 
