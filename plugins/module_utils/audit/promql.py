@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     |(?P<open>\{)|(?P<close>\})""",
     re.VERBOSE | re.DOTALL,
 )
+_BRACES = {"open": 1, "close": -1}
 _PLAIN_PATTERN = re.compile(r"[\w:|()?]*")
 
 
@@ -62,11 +63,9 @@ def _is_vllm(name: str) -> bool:
 def _names(text: str) -> Iterator[Named]:
     depth, label, operator, variable_end = 0, "", "", -1
     for token in _TOKEN.finditer(text):
-        kind = token.lastgroup if token.lastgroup != "made" else "name"
-        if kind == "open":
-            depth, label = depth + 1, ""
-        elif kind == "close":
-            depth = max(0, depth - 1)
+        kind = "name" if token.lastgroup == "made" else token.lastgroup or ""
+        if kind in _BRACES:
+            depth, label = max(0, depth + _BRACES[kind]), ""
         elif kind == "name":
             label, operator = token["name"], ""
             if _stands_alone(token, depth, variable_end):
