@@ -11,7 +11,8 @@ import difflib
 from dataclasses import dataclass
 
 from ..versions import Version, parse_version
-from ._options import OPTIONS, RELEASES
+from ._options import OPTIONS
+from ._releases import RELEASES
 
 FLAG, SWITCH, FLAG_VALUE, VALUE = "flag", "switch", "flag_value", "value"
 LIST, JSON, JSON_LIST, APPEND, COMMA = "list", "json", "json_list", "append", "comma"
