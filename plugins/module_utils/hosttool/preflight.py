@@ -15,6 +15,7 @@ from ..release.runfile import probe_command
 from ..release.states import STARTING_KINDS
 from .before_start import check_name, check_port, make_caches
 from .errors import ToolError
+from .image_options import check_options
 from .steps import Context, Outcome, StepFailed
 
 
@@ -29,11 +30,12 @@ def preflight(context: Context) -> Outcome:
         check_name(context.paths, runner=context.runner)
         _check_port(context, record)
         _check_container(context, record)
+        warnings = check_options(context, record)
     except containers.DockerError as error:
         raise StepFailed(f"Docker does not answer: {error}; see systemctl status docker") from error
     except ToolError as error:
         raise StepFailed(str(error)) from error
-    return Outcome("image, unit, port and devices are there")
+    return Outcome("image, unit, port and devices are there", {"warnings": warnings} if warnings else {})
 
 
 def _check_unit(context: Context) -> None:

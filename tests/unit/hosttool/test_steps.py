@@ -87,7 +87,9 @@ def test_a_preflight_names_what_is_missing(context, host, docker, paths, monkeyp
     with pytest.raises(StepFailed, match=r"could not select device driver .* install the NVIDIA container toolkit"):
         preflight_module.preflight(context())
     monkeypatch.setattr(preflight_module.containers, "run_probe", lambda _argv, runner: None)
-    assert "are there" in preflight_module.preflight(context()).message
+    done = preflight_module.preflight(context())
+    assert "are there" in done.message
+    assert [each["id"] for each in done.data["warnings"]] == ["image_options_unread"]
     monkeypatch.setattr(preflight_module.containers, "image_present", lambda _image, runner: False)
     with pytest.raises(StepFailed, match="is not on this host; pull it with deploy"):
         preflight_module.preflight(context())
