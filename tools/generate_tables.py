@@ -127,6 +127,12 @@ def replaced(options: Facts) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+def plain_table(variable: str, data: Any) -> str:
+    """A text of JSON, for what is small and read as a whole."""
+    pieces = cut(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("\\", "\\\\"))
+    return "\n".join([f'{variable} = """\\', *pieces, '"""', ""])
+
+
 def tables() -> dict[Path, str]:
     """Every generated file and its text."""
     options, variables, metrics = load("options"), load("variables")["variables"], load("metrics")["metrics"]
@@ -143,6 +149,10 @@ def tables() -> dict[Path, str]:
             "Flags, environment variables and metrics through the releases: a line an entry, read by history.py."
         )
         + "\n".join(history),
+        TABLES / "config/_routes.py": HEAD.format("The HTTP routes of vLLM, as JSON; read by routes.py.")
+        + plain_table("ROUTES", load("routes")),
+        TABLES / "config/_images.py": HEAD.format("The images of vLLM, as JSON; read by images.py.")
+        + plain_table("IMAGES", load("images")),
         TABLES / "startup/_replaced.py": HEAD.format(
             "Options of ``vllm serve`` that are gone: the first release without, what to write instead, a note."
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup._replaced import REPLACED
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.finding import startup_finding
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.parse import parse_startup_log
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.remedies import remedy
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.replaced import REPLACED
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.slugs import SLUGS
 
 
@@ -58,7 +58,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.startup.slugs import
         (
             "unrecognized_arguments",
             {"argument": "--enable-reasoning --reasoning-parser deepseek_r1"},
-            "--enable-reasoning is gone since 0.10.0: write reasoning-parser alone",
+            "--enable-reasoning is gone since 0.10.0: take it out (--reasoning-parser alone turns reasoning on)",
         ),
         (
             "unrecognized_arguments",
@@ -85,10 +85,10 @@ def test_every_diagnosis_has_a_remedy_without_figures_too(slug: str) -> None:
 
 
 def test_the_table_of_options_names_releases_and_options() -> None:
-    assert all(name.startswith("--") and len(since.split(".")) == 3 for name, (since, _instead) in REPLACED.items())
-    assert not {instead.split()[0] for _since, instead in REPLACED.values() if instead} & {
-        name.removeprefix("--") for name in REPLACED
-    }
+    assert all(len(since.split(".")) == 3 for since, _instead, _note in REPLACED.values())
+    assert not {instead.split()[0].removeprefix("--") for _since, instead, _note in REPLACED.values() if instead} & set(
+        REPLACED
+    )
 
 
 def test_a_failure_becomes_a_finding_with_its_page() -> None:
