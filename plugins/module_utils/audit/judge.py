@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..config.command_line import CommandLine, read_command_line
+from ..config.command_line import CommandLine
+from ..config.line_reader import read_command_line
 from ..config.releases import NEWEST, RELEASES, is_newer, nearest
 from ..findings import ERROR, WARNING, Finding, worst_first
 from ..versions import Version, parse_version, version_of_tag

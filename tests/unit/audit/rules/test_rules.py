@@ -22,7 +22,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.audit.subject import
     Publish,
     Subject,
 )
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.config.command_line import read_command_line
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.config.line_reader import read_command_line
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import SEVERITIES, Finding
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.versions import parse_version
 
