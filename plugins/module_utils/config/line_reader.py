@@ -14,10 +14,12 @@ from ..versions import Version
 from . import options as known
 from .command_line import AMBIGUOUS, UNKNOWN, CommandLine, Given, LineFault
 from .option_names import Found, find_long, find_short
+from .options import option
 
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 _NONE = frozenset({known.FLAG, known.SWITCH})
 _MODEL = "--model"
+_LEVEL = "optimization-level"  # what -O means where it exists; before, it was the compilation's mode
 
 
 def read_command_line(words: Sequence[str], version: Version) -> CommandLine:
@@ -61,6 +63,8 @@ class _Reader:
         key, equals, joined = word.partition("=")
         if word.startswith("-O") and len(word) > len("-O") and not word.startswith("-O."):
             key, equals, joined = "-O", "=", word[3:] if word[2] == "=" else word[2:]
+        if key == "-O" and option(_LEVEL, self.version).present:
+            key = f"--{_LEVEL}"
         head, _dot, rest = key.partition(".")
         found = find_long(head.replace("_", "-"), self.version) if key.startswith("--") else None
         found = found or find_short(head, self.version)
