@@ -1,55 +1,19 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Read from released vLLM sources how each option of ``vllm serve`` takes its value, and write option_kinds.yml.
+"""How each option of ``vllm serve`` takes its value, by the rules of vLLM's own parser.
 
-    pip download --no-deps --no-binary :all: vllm==0.32.0   # or fetch vllm-0.32.0.tar.gz from the index
-    python tools/derive_option_kinds.py FOLDER_WITH_SDISTS > tools/option_kinds.yml
-
-Nothing of vLLM is run: the parser's source is read, and the rules by which vLLM turns a field's type into
-argparse words (``_compute_kwargs`` in vllm/engine/arg_utils.py) are repeated here. Review the difference before
-it is committed: an option that changed its kind is an option whose old definitions break.
+The rules by which vLLM turns a field's type into argparse words (``_compute_kwargs`` in vllm/engine/arg_utils.py) are
+repeated here: an option that changed its kind is an option whose old definitions break.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
-import tarfile
 from collections.abc import Iterator
-from pathlib import Path
-from textwrap import fill
 
-SOURCES = re.compile(r"[^/]+/vllm/(config/.*|config|engine/arg_utils|entrypoints/(?:\w+/cli_args|cli/serve))\.py$")
 ENGINE, FRONTEND, SERVE = "engine/arg_utils.py", "cli_args.py", "cli/serve.py"
-SEEN_IN_WHEELS = {
-    "mamba-cache-mode": "0.15.0",
-    "mm-encoder-only": "0.15.0",
-    "ssl-ciphers": "0.15.0",
-}  # no sdist of 0.15
 COMMA_LISTS = {"device-ids", "disable-access-log-for-endpoints", "tool-server"}  # their parser splits at commas
-HEAD = """---
-# How each option of `vllm serve` takes its value, by release, read from the released sources.
-# Made by tools/derive_option_kinds.py and reviewed by people; tools/generate_option_table.py makes the Python table.
-#
-# kind: flag        --x, or --no-x where `negatable` says so
-#       switch      --x only, false is its default
-#       flag_value  --x or --x VALUE
-#       value       --x VALUE
-#       list        --x A B
-#       json        --x '{...}', a text is passed as it stands
-#       json_list   --x '["a"]'
-#       append      --x A --x B
-#       comma       --x A,B
-# since, until: first release that has it, first release without it (null: the oldest or newest release read)
-"""
-
-
-def sources(archive: Path) -> dict[str, ast.Module]:
-    """The modules that define the parser, by path inside the archive."""
-    with tarfile.open(archive) as tar:
-        members = [member for member in tar if SOURCES.match(member.name)]
-        return {m.name: ast.parse(tar.extractfile(m).read().decode()) for m in members}  # type: ignore[union-attr]
 
 
 class Types:
@@ -107,6 +71,51 @@ class Types:
         else:
             yield head
 
+    def defaults(self, name: str) -> dict[str, ast.expr]:
+        """Defaults of a class and its bases, as they are written."""
+        node = self.classes.get(name)
+        found: dict[str, ast.expr] = {}
+        for base in node.bases if node else ():
+            found.update(self.defaults(ast.unparse(base)))
+        for line in node.body if node else ():
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value:
+                found[line.target.id] = line.value
+        return found
+
+    def members_of(self, name: str) -> dict[str, ast.expr] | None:
+        """The members of an enumeration, None where the name is none."""
+        node = self.classes.get(name)
+        if node is None or not any("Enum" in ast.unparse(base) for base in node.bases):
+            return None
+        lines = (line for line in node.body if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name))
+        return {line.targets[0].id: line.value for line in lines}  # type: ignore[attr-defined]
+
+    def literals(self, hint: ast.expr, depth: int = 8) -> Iterator[str]:
+        """The values that a type hint names: of Literals wherever they stand, and the members of enumerations."""
+        if isinstance(hint, ast.Constant) and isinstance(hint.value, str):
+            yield from self.literals(ast.parse(hint.value, mode="eval").body, depth)
+        elif isinstance(hint, ast.BinOp):
+            yield from self.literals(hint.left, depth)
+            yield from self.literals(hint.right, depth)
+        elif isinstance(hint, ast.Subscript):
+            yield from self._literal_parts(hint, depth)
+        elif isinstance(hint, ast.Name) and depth:
+            if self._is_alias(hint.id):  # before an enumeration of the same name in another module
+                yield from self.literals(self.aliases[hint.id], depth - 1)
+            else:
+                yield from _words_of(self.members_of(hint.id) or {})
+
+    def _literal_parts(self, hint: ast.Subscript, depth: int) -> Iterator[str]:
+        head = ast.unparse(hint.value).rsplit(".", maxsplit=1)[-1]
+        parts = hint.slice.elts if isinstance(hint.slice, ast.Tuple) else [hint.slice]
+        for part in parts[:1] if head == "Annotated" else parts:
+            if head != "Literal":
+                yield from self.literals(part, depth)
+            elif isinstance(part, ast.Constant) and part.value is not None:
+                yield str(part.value)
+            elif isinstance(part, (ast.Name, ast.Subscript)):
+                yield from self.literals(part, depth)
+
     def is_dataclass(self, name: str) -> bool:
         """Whether argparse gets JSON for this class."""
         node = self.classes.get(name)
@@ -121,6 +130,12 @@ class Types:
             else set()
         )
         return name.lower() == "dict" or bool(bases & {"dict", "Dict"})
+
+
+def _words_of(members: dict[str, ast.expr]) -> list[str]:
+    """What stands for the members: their values; their names where the values are the paths of classes."""
+    values = [str(value.value) for value in members.values() if isinstance(value, ast.Constant)]
+    return list(members) if any("." in value for value in values) else values
 
 
 RULES = (  # the order of _compute_kwargs: the first that a type hint contains decides
@@ -217,42 +232,3 @@ def options(modules: dict[str, ast.Module]) -> dict[str, tuple[str, tuple[str, .
             key = first.lstrip("-")
             found[key] = ("comma" if key in COMMA_LISTS else kind, tuple(others))
     return found
-
-
-def release_key(archive: Path) -> tuple[int, ...]:
-    """Sort archives by release."""
-    return tuple(int(part) for part in re.findall(r"\d+", archive.name))
-
-
-def spans(table: dict[str, dict[str, tuple[str, tuple[str, ...]]]], name: str) -> Iterator[str]:
-    """The lines of one option: one a stretch of releases in which its kind and its names stay the same."""
-    releases = list(table)
-    rows = [table[release].get(name) for release in releases]
-    starts = [index for index, row in enumerate(rows) if index == 0 or row != rows[index - 1]]
-    for start, end in zip(starts, [*starts[1:], len(rows)]):
-        row = rows[start]
-        if row:
-            since = SEEN_IN_WHEELS.get(name, releases[start]) if start else None
-            until = releases[end] if end < len(rows) else None
-            words = [f"kind: {row[0]}"]
-            words += ["negatable: true"] if row[0] == "flag" else []
-            words += [f"since: {since}"] if since else []
-            words += [f"until: {until}"] if until else []
-            words += [f"also: [{', '.join(row[1])}]"] if row[1] else []
-            yield f"  - {{{', '.join(words)}}}"
-
-
-def main(folder: str) -> int:
-    """Print the YAML for every ``vllm-*.tar.gz`` of a folder."""
-    archives = sorted(Path(folder).glob("vllm-*.tar.gz"), key=release_key)
-    table = {archive.name[5:-7]: options(sources(archive)) for archive in archives}
-    releases = fill(", ".join(table), 114, initial_indent="    ", subsequent_indent="    ")
-    print(f"{HEAD}releases:\n  [\n{releases}\n  ]\noptions:")
-    for name in sorted({name for found in table.values() for name in found}):
-        print(f"  {name}:")
-        print("\n".join("  " + line for line in spans(table, name)))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

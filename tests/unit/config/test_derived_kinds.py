@@ -8,8 +8,8 @@ import ast
 import importlib.util
 from pathlib import Path
 
-TOOL = Path(__file__).parents[3] / "tools/derive_option_kinds.py"
-SPEC = importlib.util.spec_from_file_location("derive_option_kinds", TOOL)
+TOOL = Path(__file__).parents[3] / "tools/derived/kinds.py"
+SPEC = importlib.util.spec_from_file_location("derived_kinds", TOOL)
 assert SPEC and SPEC.loader
 tool = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tool)
@@ -91,11 +91,3 @@ def test_every_shape_gets_its_kind():
         "template": "json",
     }
     assert found["eager"][1] == ("-e",)
-
-
-def test_a_change_of_kind_starts_a_new_stretch():
-    table = {"0.1.0": {"x": ("value", ())}, "0.2.0": {"x": ("flag", ())}, "0.3.0": {}}
-    assert list(tool.spans(table, "x")) == [
-        "  - {kind: value, until: 0.2.0}",
-        "  - {kind: flag, negatable: true, since: 0.2.0, until: 0.3.0}",
-    ]
