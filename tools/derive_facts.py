@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the facts of one release of vLLM from its source distribution, and merge them into tools/facts.
 
-    pip download --no-deps --no-binary :all: --no-build-isolation vllm==0.34.0    # or fetch the archive from the index
-    python tools/derive_facts.py vllm-0.34.0.tar.gz            # merges: review the difference, then generate_tables.py
-    python tools/derive_facts.py --check vllm-0.33.0.tar.gz    # names where the facts and the source differ, exit 1
+    python tools/fetch_sdist.py .build/sdists 0.34.0
+    python tools/derive_facts.py .build/sdists/vllm-0.34.0.tar.gz            # merges it
+    python tools/generate_tables.py                                          # after the difference was reviewed
+    python tools/derive_facts.py --check .build/sdists/vllm-0.33.0.tar.gz    # names what differs; exit status 1
 
 Nothing of vLLM is run or imported: sources are read by their syntax trees. What people judged (instead, notes, hidden)
 is left as it is; an entry that is gone gets an empty ``instead`` from nobody, so the tests ask for the judgement.

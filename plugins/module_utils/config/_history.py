@@ -10,14 +10,14 @@ from __future__ import annotations
 
 FLAGS = """\
 --additional-config {"rows":[[null,null]],"source":"engine/arg_utils.py VllmConfig.additional_config","defaults":{"0\
-.7.3":null,"0.9.0":{}}}
+.7.3":null,"0.9.0":{}},"same":["0.9.0"]}
 --aggregate-engine-logging {"rows":[["0.11.1",null]],"source":"engine/arg_utils.py","defaults":{"0.11.1":false}}
 --all2all-backend {"rows":[["0.11.1",null]],"source":"engine/arg_utils.py ParallelConfig.all2all_backend","defaults"\
-:{"0.11.1":null,"0.14.0":"allgather_reducescatter"},"choices":{"0.11.1":{"all":["naive","pplx","deepep_high_throughp\
-ut","deepep_low_latency","allgather_reducescatter","flashinfer_all2allv"]},"0.15.0":{"add":["mori"]},"0.18.0":{"add"\
-:["flashinfer_nvlink_one_sided","flashinfer_nvlink_two_sided","nixl_ep"]},"0.23.0":{"add":["mori_high_throughput","m\
-ori_low_latency"],"remove":["mori"]},"0.24.0":{"add":["deepep_v2"]},"0.31.0":{"add":["moonep"]},"0.32.0":{"add":["pa\
-ssthrough"]}}}
+:{"0.11.1":null,"0.14.0":"allgather_reducescatter"},"same":["0.14.0"],"choices":{"0.11.1":{"all":["naive","pplx","de\
+epep_high_throughput","deepep_low_latency","allgather_reducescatter","flashinfer_all2allv"]},"0.15.0":{"add":["mori"\
+]},"0.18.0":{"add":["nixl_ep","flashinfer_nvlink_two_sided","flashinfer_nvlink_one_sided"]},"0.23.0":{"add":["mori_h\
+igh_throughput","mori_low_latency"],"remove":["mori"]},"0.24.0":{"add":["deepep_v2"]},"0.31.0":{"add":["moonep"]},"0\
+.32.0":{"add":["passthrough"]}}}
 --allow-credentials {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.allow_credentials","\
 defaults":{"0.7.3":false}}
 --allow-deprecated-quantization {"rows":[["0.14.0",null]],"source":"engine/arg_utils.py ModelConfig.allow_deprecated\
@@ -25,7 +25,7 @@ _quantization","defaults":{"0.14.0":false}}
 --allowed-headers {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.allowed_headers","defa\
 ults":{"0.7.3":["*"]}}
 --allowed-local-media-path {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.allowed_local_media_path"\
-,"defaults":{"0.7.3":{"unset":true},"0.9.0":""}}
+,"defaults":{"0.7.3":null,"0.9.0":""},"same":["0.9.0"]}
 --allowed-media-domains {"rows":[["0.11.0",null]],"source":"engine/arg_utils.py ModelConfig.allowed_media_domains","\
 defaults":{"0.11.0":null}}
 --allowed-methods {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.allowed_methods","defa\
@@ -33,7 +33,8 @@ ults":{"0.7.3":["*"]}}
 --allowed-origins {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.allowed_origins","defa\
 ults":{"0.7.3":["*"],"0.32.0":[]}}
 --anthropic-disabled-thinking-effort {"rows":[["0.31.0",null]],"source":"entrypoints/common/cli_args.py FrontendArgs\
-.anthropic_disabled_thinking_effort","defaults":{"0.31.0":"auto"}}
+.anthropic_disabled_thinking_effort","defaults":{"0.31.0":"auto"},"choices":{"0.31.0":{"all":["auto","none","low","m\
+edium","high","xhigh","max"]}}}
 --api-key {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.api_key","defaults":{"0.7.3":n\
 ull}}
 --api-server-count {"rows":[["0.9.1",null]],"source":"entrypoints/common/cli_args.py","defaults":{"0.9.1":1,"0.15.0"\
@@ -46,19 +47,19 @@ LA","ROCM_AITER_FA","ROCM_AITER_MLA_SPARSE","TORCH_SDPA","FLASHINFER","FLASHINFE
 LASHMLA","FLASHMLA_SPARSE","FLASH_ATTN_MLA","PALLAS","IPEX","NO_ATTENTION","FLEX_ATTENTION","TREE_ATTN","ROCM_AITER_\
 UNIFIED_ATTN","CPU_ATTN","CUSTOM"]},"0.14.0":{"add":["FLASH_ATTN_DIFFKV"],"remove":["PALLAS"]},"0.16.0":{"remove":["\
 IPEX"]},"0.17.0":{"add":["FLASHINFER_MLA_SPARSE"]},"0.18.0":{"add":["XPU_MLA_SPARSE"]},"0.20.0":{"add":["TURBOQUANT"\
-]},"0.21.0":{"add":["TOKENSPEED_MLA"],"remove":["TREE_ATTN"]},"0.23.0":{"add":["FLASHINFER_MLA_SPARSE_DSV4","FLASHML\
-A_SPARSE_DSV4","ROCM_FLASHMLA_SPARSE_DSV4"]},"0.24.0":{"add":["FLASHINFER_MLA_SPARSE_SM120","MINIMAX_M3_SPARSE","TRI\
-TON_ATTN_DIFFKV"]},"0.25.0":{"add":["FLASH_ATTN_MLA_SPARSE","HPC_ATTN"]},"0.27.0":{"add":["CUTLASS_MSA","TRITON_MSA"\
-]},"0.28.0":{"add":["CPU_MLA"]},"0.29.0":{"add":["AMX_MLA"]},"0.30.0":{"add":["B12X","FLASHINFER_MLA_SPARSE_DSV41","\
-FLASHINFER_MLA_SPARSE_SM90","FLASHMLA_SPARSE_DSV41","TRITON_FLASHINFER","TRITON_FLASH_ATTN"]},"0.31.0":{"add":["FLAS\
-HMLA_MEGA_ATTN_DSV41"]},"0.32.0":{"add":["ROCM_SEGMENTED_ATTN","ULTRAQUANT"]},"0.33.0":{"add":["FLASH_ATTN_MLA_SPARS\
-E_FA4","ROCM_FLASHMLA_SPARSE_DSV41","ROCM_OCTAVE","STEP5_DSA"]}}}
+]},"0.21.0":{"add":["TOKENSPEED_MLA"],"remove":["TREE_ATTN"]},"0.23.0":{"add":["FLASHMLA_SPARSE_DSV4","FLASHINFER_ML\
+A_SPARSE_DSV4","ROCM_FLASHMLA_SPARSE_DSV4"]},"0.24.0":{"add":["TRITON_ATTN_DIFFKV","FLASHINFER_MLA_SPARSE_SM120","MI\
+NIMAX_M3_SPARSE"]},"0.25.0":{"add":["FLASH_ATTN_MLA_SPARSE","HPC_ATTN"]},"0.27.0":{"add":["CUTLASS_MSA","TRITON_MSA"\
+]},"0.28.0":{"add":["CPU_MLA"]},"0.29.0":{"add":["AMX_MLA"]},"0.30.0":{"add":["TRITON_FLASH_ATTN","TRITON_FLASHINFER\
+","FLASHINFER_MLA_SPARSE_SM90","FLASHMLA_SPARSE_DSV41","FLASHINFER_MLA_SPARSE_DSV41","B12X"]},"0.31.0":{"add":["FLAS\
+HMLA_MEGA_ATTN_DSV41"]},"0.32.0":{"add":["ROCM_SEGMENTED_ATTN","ULTRAQUANT"]},"0.33.0":{"add":["ROCM_FLASHMLA_SPARSE\
+_DSV41","FLASH_ATTN_MLA_SPARSE_FA4","STEP5_DSA","ROCM_OCTAVE"]}}}
 --attention-config {"rows":[["0.13.0",null]],"source":"engine/arg_utils.py VllmConfig.attention_config","defaults":{\
 "0.13.0":{"code":"AttentionConfig()"}},"also":["-ac"]}
 --aux-output-config {"rows":[["0.31.0",null]],"source":"engine/arg_utils.py VllmConfig.aux_output_config","defaults"\
 :{"0.31.0":{"code":"AuxOutputConfig()"}}}
 --block-size {"rows":[[null,null]],"source":"engine/arg_utils.py CacheConfig.block_size","defaults":{"0.7.3":null},"\
-choices":{"0.7.3":{"all":["8","16","32","64","128"]},"0.8.5":{"add":["1"]},"0.11.1":{"add":["256"]}}}
+choices":{"0.7.3":{"all":["8","16","32","64","128"]},"0.8.5":{"add":["1"]},"0.11.1":{"add":["256"]},"0.18.0":null}}
 --calculate-kv-scales {"rows":[[null,"0.28.0"]],"source":"engine/arg_utils.py CacheConfig.calculate_kv_scales","defa\
 ults":{"0.7.3":false},"deprecated":{"since":"0.19.0","removal":"0.19.0"},"instead":"","note":"scales come from the c\
 heckpoint, or are 1.0"}
@@ -76,10 +77,10 @@ s_reasoning_model","defaults":{"0.27.0":true}}
 races","defaults":{"0.7.3":null},"choices":{"0.9.0":{"all":["model","worker","all"]}}}
 --compilation-config {"rows":[[null,null]],"source":"engine/arg_utils.py VllmConfig.compilation_config","defaults":{\
 "0.7.3":null,"0.9.0":{"code":"CompilationConfig()"}},"also":["-O","-cc"]}
---config {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py","defaults":{"0.7.3":"","0.10.0":{"unset":tr\
-ue}}}
+--config {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py","defaults":{"0.7.3":"","0.10.0":null},"same\
+":["0.10.0"]}
 --config-format {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.config_format","defaults":{"0.7.3":"\
-auto"},"choices":{"0.9.0":{"all":["auto","hf","mistral"]}}}
+auto"},"choices":{"0.7.3":{"all":["auto","hf","mistral"]}}}
 --convert {"rows":[["0.10.1",null]],"source":"engine/arg_utils.py ModelConfig.convert","defaults":{"0.10.1":"auto"},\
 "choices":{"0.10.1":{"all":["auto","none","embed","classify","reward"]},"0.14.0":{"add":["mm_encoder_only"]},"0.16.0\
 ":{"remove":["reward","mm_encoder_only"]}}}
@@ -100,8 +101,8 @@ e_sizes","defaults":{"0.11.1":null}}
 defaults":{"0.13.0":false}}
 --custom-histogram-buckets {"rows":[["0.32.0",null]],"source":"engine/arg_utils.py ObservabilityConfig.custom_histog\
 ram_buckets","defaults":{"0.32.0":null}}
---data-parallel-address {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":{"unset":true}},\
-"also":["-dpa"]}
+--data-parallel-address {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":null},"also":["-\
+dpa"]}
 --data-parallel-backend {"rows":[["0.9.1",null]],"source":"engine/arg_utils.py","defaults":{"0.9.1":"mp"},"also":["-\
 dpb"]}
 --data-parallel-external-lb {"rows":[["0.11.1",null]],"source":"engine/arg_utils.py ParallelConfig.data_parallel_ext\
@@ -110,16 +111,16 @@ ernal_lb","defaults":{"0.11.1":false},"also":["-dpe"]}
 d_lb","defaults":{"0.10.0":false},"also":["-dph"]}
 --data-parallel-multi-port-external-lb {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py","defaults":{"0.22.0"\
 :false},"also":["-dpm"]}
---data-parallel-rank {"rows":[["0.9.2",null]],"source":"engine/arg_utils.py","defaults":{"0.9.2":{"unset":true}},"al\
-so":["-dpn"]}
---data-parallel-rpc-port {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":{"unset":true}}\
-,"also":["-dpp"]}
+--data-parallel-rank {"rows":[["0.9.2",null]],"source":"engine/arg_utils.py","defaults":{"0.9.2":null},"also":["-dpn\
+"]}
+--data-parallel-rpc-port {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":null},"also":["\
+-dpp"]}
 --data-parallel-size {"rows":[["0.8.3",null]],"source":"engine/arg_utils.py ParallelConfig.data_parallel_size","defa\
 ults":{"0.8.3":1},"also":["-dp"]}
---data-parallel-size-local {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":{"unset":true\
-}},"also":["-dpl"]}
---data-parallel-start-rank {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":0,"0.10.0":{"\
-unset":true}},"also":["-dpr"]}
+--data-parallel-size-local {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":null},"also":\
+["-dpl"]}
+--data-parallel-start-rank {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py","defaults":{"0.9.0":0,"0.10.0":nu\
+ll},"same":["0.10.0"],"also":["-dpr"]}
 --data-parallel-supervisor-port {"rows":[["0.22.0",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.data\
 _parallel_supervisor_port","defaults":{"0.22.0":9256}}
 --dbo-decode-token-threshold {"rows":[["0.11.0",null]],"source":"engine/arg_utils.py ParallelConfig.dbo_decode_token\
@@ -150,8 +151,8 @@ isable_access_log_for_endpoints","defaults":{"0.16.0":null}}
 --disable-async-output-proc {"rows":[[null,"0.11.0"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.9.\
 0":{"code":"not ModelConfig.use_async_output_proc"}},"instead":"","note":"belonged to the V0 engine"}
 --disable-cascade-attn {"rows":[["0.8.2",null]],"source":"engine/arg_utils.py","defaults":{"0.8.2":false,"0.18.0":tr\
-ue,"0.32.0":null},"deprecated":{"since":"0.32.0","removal":"0.33.0"},"instead":"","note":"cascade attention is gone;\
- the option does nothing since 0.32.0"}
+ue,"0.32.0":null},"same":["0.32.0"],"deprecated":{"since":"0.32.0","removal":"0.33.0"},"instead":"","note":"cascade\
+ attention is gone; the option does nothing since 0.32.0"}
 --disable-chunked-mm-input {"rows":[["0.8.4",null]],"source":"engine/arg_utils.py SchedulerConfig.disable_chunked_mm\
 _input","defaults":{"0.8.4":false}}
 --disable-custom-all-reduce {"rows":[[null,null]],"source":"engine/arg_utils.py ParallelConfig.disable_custom_all_re\
@@ -238,8 +239,8 @@ uts","defaults":{"0.10.1":false}}
 --enable-log-requests {"rows":[["0.10.1",null]],"source":"engine/arg_utils.py","defaults":{"0.10.1":false}}
 --enable-logging-iteration-details {"rows":[["0.14.0",null]],"source":"engine/arg_utils.py ObservabilityConfig.enabl\
 e_logging_iteration_details","defaults":{"0.14.0":false}}
---enable-lora {"rows":[[null,null]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.8.5":{"unset":true}}\
-}
+--enable-lora {"rows":[[null,null]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.8.5":null},"same":["\
+0.8.5"]}
 --enable-lora-bias {"rows":[[null,"0.11.1"]],"source":"engine/arg_utils.py LoRAConfig.bias_enabled","defaults":{"0.7\
 .3":false},"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"","note":"biases of LoRA adapters are not s\
 upported any more"}
@@ -268,15 +269,16 @@ _docs","defaults":{"0.14.0":false}}
 per_request_metrics","defaults":{"0.25.0":false}}
 --enable-prefix-caching {"rows":[[null,null]],"source":"engine/arg_utils.py CacheConfig.enable_prefix_caching","defa\
 ults":{"0.7.3":null}}
---enable-prompt-adapter {"rows":[[null,"0.10.2"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.8.5":{\
-"unset":true},"0.10.0":false},"deprecated":{"since":"0.10.0"},"instead":"","note":"prompt adapters are gone"}
+--enable-prompt-adapter {"rows":[[null,"0.10.2"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.8.5":n\
+ull,"0.10.0":false},"same":["0.8.5","0.10.0"],"deprecated":{"since":"0.10.0"},"instead":"","note":"prompt adapters a\
+re gone"}
 --enable-prompt-embeds {"rows":[["0.9.0",null]],"source":"engine/arg_utils.py ModelConfig.enable_prompt_embeds","def\
 aults":{"0.9.0":false}}
 --enable-prompt-tokens-details {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.enable_pr\
 ompt_tokens_details","defaults":{"0.7.3":false}}
---enable-reasoning {"rows":[[null,"0.10.0"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.9.0":{"unse\
-t":true}},"deprecated":{"since":"0.9.0","removal":"0.10.0"},"instead":"","note":"--reasoning-parser alone turns reas\
-oning on"}
+--enable-reasoning {"rows":[[null,"0.10.0"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false,"0.9.0":null},\
+"same":["0.9.0"],"deprecated":{"since":"0.9.0","removal":"0.10.0"},"instead":"","note":"--reasoning-parser alone tur\
+ns reasoning on"}
 --enable-request-id-headers {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.enable_reque\
 st_id_headers","defaults":{"0.7.3":false}}
 --enable-return-routed-experts {"rows":[["0.14.0",null]],"source":"engine/arg_utils.py AuxOutputConfig.enable_return\
@@ -304,12 +306,14 @@ alse}}
 --eplb-config {"rows":[["0.10.2",null]],"source":"engine/arg_utils.py ParallelConfig.eplb_config","defaults":{"0.10.\
 2":{"code":"EPLBConfig()"}}}
 --eplb-log-balancedness {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":false,"0.10.\
-2":{"unset":true}},"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.log_balancedness true\
+2":null},"same":["0.10.2"],"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.log_balancedn\
+ess true"}
+--eplb-step-interval {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":3000,"0.10.2":n\
+ull},"same":["0.10.2"],"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.step_interval {va\
+lue}"}
+--eplb-window-size {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":1000,"0.10.2":nul\
+l},"same":["0.10.2"],"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.window_size {value}\
 "}
---eplb-step-interval {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":3000,"0.10.2":{\
-"unset":true}},"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.step_interval {value}"}
---eplb-window-size {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":1000,"0.10.2":{"u\
-nset":true}},"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.window_size {value}"}
 --exclude-tools-when-tool-choice-none {"rows":[["0.10.1",null]],"source":"entrypoints/common/cli_args.py FrontendArg\
 s.exclude_tools_when_tool_choice_none","defaults":{"0.10.1":false}}
 --expand-tools-even-if-tool-choice-none {"rows":[["0.9.2","0.10.0"]],"source":"entrypoints/openai/cli_args.py","defa\
@@ -338,8 +342,9 @@ faults":{"0.7.3":0.9,"0.20.0":0.92},"also":["--device-memory-utilization"]}
 0.32.0":null}}
 --guided-decoding-backend {"rows":[[null,"0.11.0"]],"source":"engine/arg_utils.py DecodingConfig.backend","defaults"\
 :{"0.7.3":"xgrammar","0.8.4":{"code":"'auto' if envs.VLLM_USE_V1 else 'xgrammar'"},"0.10.1":"auto"},"choices":{"0.7.\
-3":{"all":["outlines","lm-format-enforcer","xgrammar"]},"0.8.5":{"add":["auto","guidance"]},"0.10.1":{"remove":["lm-\
-format-enforcer"]},"0.10.2":{"add":["lm-format-enforcer"]}},"instead":"--structured-outputs-config.backend {value}"}
+3":{"all":["outlines","lm-format-enforcer","xgrammar"]},"0.8.0":null,"0.8.5":{"all":["auto","outlines","lm-format-en\
+forcer","xgrammar","guidance"]},"0.10.1":{"remove":["lm-format-enforcer"]},"0.10.2":{"add":["lm-format-enforcer"]}},\
+"instead":"--structured-outputs-config.backend {value}"}
 --guided-decoding-disable-additional-properties {"rows":[["0.9.0","0.11.0"]],"source":"engine/arg_utils.py DecodingC\
 onfig.disable_additional_properties","defaults":{"0.9.0":false},"instead":"--structured-outputs-config.disable_addit\
 ional_properties true"}
@@ -356,12 +361,12 @@ der_count","defaults":{"0.10.1.1":256}}
 --hf-config-path {"rows":[["0.8.0",null]],"source":"engine/arg_utils.py ModelConfig.hf_config_path","defaults":{"0.8\
 .0":null}}
 --hf-overrides {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.hf_overrides","defaults":{"0.7.3":nul\
-l,"0.9.0":{}}}
+l,"0.9.0":{}},"same":["0.9.0"]}
 --hf-token {"rows":[["0.8.4",null]],"source":"engine/arg_utils.py ModelConfig.hf_token","defaults":{"0.8.4":null,"0.\
 9.0":{"code":"model_kwargs['hf_token']['default']"},"0.21.0":null}}
 --host {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.host","defaults":{"0.7.3":null}}
 --ignore-patterns {"rows":[[null,null]],"source":"engine/arg_utils.py LoadConfig.ignore_patterns","defaults":{"0.7.3\
-":[],"0.9.0":null,"0.11.1":["original/**/*"]}}
+":[],"0.9.0":null,"0.11.1":["original/**/*"]},"same":["0.9.0"]}
 --interleave-mm-strings {"rows":[["0.10.0",null]],"source":"engine/arg_utils.py MultiModalConfig.interleave_mm_strin\
 gs","defaults":{"0.10.0":false}}
 --io-processor-plugin {"rows":[["0.10.2",null]],"source":"engine/arg_utils.py ModelConfig.io_processor_plugin","defa\
@@ -381,10 +386,10 @@ e","defaults":{"0.24.0":false}}
 0":{"code":"KernelConfig()"}}}
 --kv-cache-dtype {"rows":[[null,null]],"source":"engine/arg_utils.py CacheConfig.cache_dtype","defaults":{"0.7.3":"a\
 uto"},"choices":{"0.7.3":{"all":["auto","fp8","fp8_e5m2","fp8_e4m3"]},"0.10.0":{"add":["fp8_inc"]},"0.11.0":{"add":[\
-"bfloat16"]},"0.11.1":{"add":["fp8_ds_mla"]},"0.18.0":{"add":["float16"]},"0.20.0":{"add":["fp8_per_token_head","int\
-8_per_token_head","nvfp4","turboquant_3bit_nc","turboquant_4bit_nc","turboquant_k3v4_nc","turboquant_k8v4"]},"0.25.0\
+"bfloat16"]},"0.11.1":{"add":["fp8_ds_mla"]},"0.18.0":{"add":["float16"]},"0.20.0":{"add":["turboquant_k8v4","turboq\
+uant_4bit_nc","turboquant_k3v4_nc","turboquant_3bit_nc","int8_per_token_head","fp8_per_token_head","nvfp4"]},"0.25.0\
 ":{"add":["int4_per_token_head"]},"0.28.0":{"add":["nvfp4_4over6"]},"0.30.0":{"add":["nvfp4_ds_mla"]},"0.32.0":{"add\
-":["ultraquant_4bit"]},"0.33.0":{"add":["octave_k3v3","octave_k3v3_compact","octave_k3v4"]}}}
+":["ultraquant_4bit"]},"0.33.0":{"add":["octave_k3v4","octave_k3v3","octave_k3v3_compact"]}}}
 --kv-cache-dtype-skip-layers {"rows":[["0.19.0",null]],"source":"engine/arg_utils.py CacheConfig.kv_cache_dtype_skip\
 _layers","defaults":{"0.19.0":[]}}
 --kv-cache-memory-bytes {"rows":[["0.10.2",null]],"source":"engine/arg_utils.py CacheConfig.kv_cache_memory_bytes","\
@@ -407,13 +412,15 @@ l","defaults":{"0.10.1":false}}
 "defaults":{"0.17.0":false}}
 --limit-mm-per-prompt {"rows":[[null,null]],"source":"engine/arg_utils.py MultiModalConfig.limit_per_prompt","defaul\
 ts":{"0.7.3":null,"0.8.5":{},"0.9.0":{"code":"cast(dict[str, int], get_field(ModelConfig, 'limit_mm_per_prompt'))"},\
-"0.11.0":{},"0.31.0":{"code":"MultiModalDummyOptions()"}}}
---linear-backend {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py","defaults":{"0.22.0":{"unset":true}}}
+"0.11.0":{},"0.31.0":{"code":"MultiModalDummyOptions()"}},"same":["0.8.5"]}
+--linear-backend {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py","defaults":{"0.22.0":null}}
 --load-format {"rows":[[null,null]],"source":"engine/arg_utils.py LoadConfig.load_format","defaults":{"0.7.3":"auto"\
-},"choices":{"0.8.4":{"all":["auto","pt","safetensors","npcache","dummy","tensorizer","sharded_state","gguf","bitsan\
-dbytes","mistral","runai_streamer","fastsafetensors"]},"0.8.5":{"add":["runai_streamer_sharded"]},"0.12.0":{"add":["\
-hf"]},"0.18.0":{"add":["instanttensor"]},"0.22.0":{"add":["modelexpress"]},"0.25.0":{"remove":["gguf"]},"0.28.0":{"r\
-emove":["bitsandbytes"]},"0.30.0":{"add":["ipc_cache"]}}}
+},"choices":{"0.7.3":{"all":["auto","pt","safetensors","npcache","dummy","tensorizer","sharded_state","gguf","bitsan\
+dbytes","mistral","runai_streamer"]},"0.8.2":{"add":["fastsafetensors"]},"0.8.5":{"add":["runai_streamer_sharded"]},\
+"0.12.0":{"add":["hf"]},"0.18.0":{"add":["instanttensor"]},"0.22.0":{"add":["modelexpress"]},"0.24.0":null,"0.25.0":\
+{"all":["auto","hf","bitsandbytes","dummy","fastsafetensors","instanttensor","mistral","modelexpress","npcache","pt"\
+,"runai_streamer","runai_streamer_sharded","safetensors","sharded_state","tensorizer"]},"0.28.0":{"remove":["bitsand\
+bytes"]},"0.30.0":{"add":["ipc_cache"]}}}
 --log-config-file {"rows":[["0.9.1",null]],"source":"engine/arg_utils.py","defaults":{"0.9.1":{"code":"envs.VLLM_LOG\
 GING_CONFIG_PATH"},"0.31.0":{"code":"argparse.SUPPRESS"}},"deprecated":{"since":"0.31.0","removal":"0.33.0"},"instea\
 d":"--logging-config.pylogging_config_file {value}"}
@@ -421,7 +428,8 @@ d":"--logging-config.pylogging_config_file {value}"}
 defaults":{"0.10.2":{"code":"envs.VLLM_SERVER_DEV_MODE"}}}
 --log-level {"rows":[["0.31.0",null]],"source":"engine/arg_utils.py","defaults":{"0.31.0":{"code":"argparse.SUPPRESS\
 "}},"choices":{"0.31.0":{"all":["CRITICAL","ERROR","WARNING","INFO","DEBUG","NOTSET"]}}}
---logging-config {"rows":[["0.31.0",null]],"source":"engine/arg_utils.py","defaults":{"0.31.0":{"unset":true}}}
+--logging-config {"rows":[["0.31.0",null]],"source":"engine/arg_utils.py","defaults":{"0.31.0":{"code":"LoggingConfi\
+g()"}}}
 --logits-processor-pattern {"rows":[[null,"0.17.0"]],"source":"engine/arg_utils.py ModelConfig.logits_processor_patt\
 ern","defaults":{"0.7.3":null},"instead":"","note":"requests cannot name logits processors any more; --logits-proces\
 sors loads them at the start"}
@@ -446,7 +454,7 @@ efaults":{"0.7.3":256},"choices":{"0.11.1":{"all":["256","512"]}},"deprecated":{
 --lora-target-modules {"rows":[["0.19.0",null]],"source":"engine/arg_utils.py LoRAConfig.target_modules","defaults":\
 {"0.19.0":null}}
 --mamba-backend {"rows":[["0.20.0",null]],"source":"engine/arg_utils.py MambaConfig.backend","defaults":{"0.20.0":"t\
-riton"},"choices":{"0.20.0":{"all":["TRITON","FLASHINFER"]},"0.27.0":{"add":["CPU"]}}}
+riton"},"choices":{"0.20.0":{"all":["triton","flashinfer"]},"0.27.0":{"add":["cpu"]}}}
 --mamba-block-size {"rows":[["0.11.1",null]],"source":"engine/arg_utils.py CacheConfig.mamba_block_size","defaults":\
 {"0.11.1":null}}
 --mamba-cache-dtype {"rows":[["0.10.1",null]],"source":"engine/arg_utils.py CacheConfig.mamba_cache_dtype","defaults\
@@ -517,16 +525,16 @@ lize","defaults":{"0.28.0":null}}
 ackend","defaults":{"0.11.1":null},"choices":{"0.11.1":{"all":["FLASH_ATTN","TRITON_ATTN","XFORMERS","ROCM_ATTN","RO\
 CM_AITER_MLA","ROCM_AITER_FA","TORCH_SDPA","FLASHINFER","FLASHINFER_MLA","TRITON_MLA","CUTLASS_MLA","FLASHMLA","FLAS\
 HMLA_SPARSE","FLASH_ATTN_MLA","PALLAS","IPEX","NO_ATTENTION","FLEX_ATTENTION","TREE_ATTN","ROCM_AITER_UNIFIED_ATTN",\
-"CPU_ATTN","CUSTOM"]},"0.12.0":{"add":["ROCM_AITER_MLA_SPARSE","ROCM_AITER_TRITON_MLA"],"remove":["XFORMERS"]},"0.14\
+"CPU_ATTN","CUSTOM"]},"0.12.0":{"add":["ROCM_AITER_TRITON_MLA","ROCM_AITER_MLA_SPARSE"],"remove":["XFORMERS"]},"0.14\
 .0":{"add":["FLASH_ATTN_DIFFKV"],"remove":["PALLAS"]},"0.16.0":{"remove":["IPEX"]},"0.17.0":{"add":["FLASHINFER_MLA_\
 SPARSE"]},"0.18.0":{"add":["XPU_MLA_SPARSE"]},"0.20.0":{"add":["TURBOQUANT"]},"0.21.0":{"add":["TOKENSPEED_MLA"],"re\
-move":["TREE_ATTN"]},"0.23.0":{"add":["FLASHINFER_MLA_SPARSE_DSV4","FLASHMLA_SPARSE_DSV4","ROCM_FLASHMLA_SPARSE_DSV4\
-"]},"0.24.0":{"add":["FLASHINFER_MLA_SPARSE_SM120","MINIMAX_M3_SPARSE","TRITON_ATTN_DIFFKV"]},"0.25.0":{"add":["FLAS\
+move":["TREE_ATTN"]},"0.23.0":{"add":["FLASHMLA_SPARSE_DSV4","FLASHINFER_MLA_SPARSE_DSV4","ROCM_FLASHMLA_SPARSE_DSV4\
+"]},"0.24.0":{"add":["TRITON_ATTN_DIFFKV","FLASHINFER_MLA_SPARSE_SM120","MINIMAX_M3_SPARSE"]},"0.25.0":{"add":["FLAS\
 H_ATTN_MLA_SPARSE","HPC_ATTN"]},"0.27.0":{"add":["CUTLASS_MSA","TRITON_MSA"]},"0.28.0":{"add":["CPU_MLA"]},"0.29.0":\
-{"add":["AMX_MLA"]},"0.30.0":{"add":["B12X","FLASHINFER_MLA_SPARSE_DSV41","FLASHINFER_MLA_SPARSE_SM90","FLASHMLA_SPA\
-RSE_DSV41","TRITON_FLASHINFER","TRITON_FLASH_ATTN"]},"0.31.0":{"add":["FLASHMLA_MEGA_ATTN_DSV41"]},"0.32.0":{"add":[\
-"ROCM_SEGMENTED_ATTN","ULTRAQUANT"]},"0.33.0":{"add":["FLASH_ATTN_MLA_SPARSE_FA4","ROCM_FLASHMLA_SPARSE_DSV41","ROCM\
-_OCTAVE","STEP5_DSA"]}}}
+{"add":["AMX_MLA"]},"0.30.0":{"add":["TRITON_FLASH_ATTN","TRITON_FLASHINFER","FLASHINFER_MLA_SPARSE_SM90","FLASHMLA_\
+SPARSE_DSV41","FLASHINFER_MLA_SPARSE_DSV41","B12X"]},"0.31.0":{"add":["FLASHMLA_MEGA_ATTN_DSV41"]},"0.32.0":{"add":[\
+"ROCM_SEGMENTED_ATTN","ULTRAQUANT"]},"0.33.0":{"add":["ROCM_FLASHMLA_SPARSE_DSV41","FLASH_ATTN_MLA_SPARSE_FA4","STEP\
+5_DSA","ROCM_OCTAVE"]}}}
 --mm-encoder-attn-dtype {"rows":[["0.21.0",null]],"source":"engine/arg_utils.py MultiModalConfig.mm_encoder_attn_dty\
 pe","defaults":{"0.21.0":null},"choices":{"0.21.0":{"all":["fp8"]}}}
 --mm-encoder-fp8-scale-path {"rows":[["0.21.0",null]],"source":"engine/arg_utils.py MultiModalConfig.mm_encoder_fp8_\
@@ -561,10 +569,10 @@ rd after `vllm serve`"}
 --model-class-overrides {"rows":[["0.25.0",null]],"source":"engine/arg_utils.py ModelConfig.model_class_overrides","\
 defaults":{"0.25.0":{}}}
 --model-impl {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.model_impl","defaults":{"0.7.3":"auto"}\
-,"choices":{"0.9.0":{"all":["auto","vllm","transformers"]},"0.10.2":{"add":["terratorch"]}}}
+,"choices":{"0.7.3":{"all":["auto","vllm","transformers"]},"0.10.2":{"add":["terratorch"]}}}
 --model-loader-extra-config {"rows":[[null,null]],"source":"engine/arg_utils.py LoadConfig.model_loader_extra_config\
-","defaults":{"0.7.3":null,"0.8.5":{}}}
---moe-backend {"rows":[["0.17.0",null]],"source":"engine/arg_utils.py","defaults":{"0.17.0":{"unset":true}}}
+","defaults":{"0.7.3":null,"0.8.5":{}},"same":["0.8.5"]}
+--moe-backend {"rows":[["0.17.0",null]],"source":"engine/arg_utils.py","defaults":{"0.17.0":null}}
 --monokernel {"rows":[["0.33.0",null]],"source":"engine/arg_utils.py KernelConfig.monokernel","defaults":{"0.33.0":f\
 alse}}
 --multi-step-stream-outputs {"rows":[[null,"0.10.1"]],"source":"engine/arg_utils.py SchedulerConfig.multi_step_strea\
@@ -581,9 +589,9 @@ o":["-n"]}
 defaults":{"0.7.3":null}}
 --num-lookahead-slots {"rows":[[null,"0.12.0"]],"source":"engine/arg_utils.py SchedulerConfig.num_lookahead_slots","\
 defaults":{"0.7.3":0},"instead":"","note":"belonged to the V0 engine"}
---num-redundant-experts {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":0,"0.10.2":{\
-"unset":true}},"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.num_redundant_experts {va\
-lue}"}
+--num-redundant-experts {"rows":[["0.9.2","0.12.0"]],"source":"engine/arg_utils.py","defaults":{"0.9.2":0,"0.10.2":n\
+ull},"same":["0.10.2"],"deprecated":{"since":"0.10.2","removal":"0.12.0"},"instead":"--eplb-config.num_redundant_exp\
+erts {value}"}
 --num-scheduler-steps {"rows":[[null,"0.10.1"]],"source":"engine/arg_utils.py SchedulerConfig.num_scheduler_steps","\
 defaults":{"0.7.3":1},"instead":"","note":"multi-step scheduling was V0 only; --async-scheduling is the V1 engine's\
  way"}
@@ -606,16 +614,16 @@ ults":{"0.17.0":{"code":"set()"}}}
 --offload-prefetch-step {"rows":[["0.17.0",null]],"source":"engine/arg_utils.py PrefetchOffloadConfig.offload_prefet\
 ch_step","defaults":{"0.17.0":1}}
 --optimization-level {"rows":[["0.12.0",null]],"source":"engine/arg_utils.py VllmConfig.optimization_level","default\
-s":{"0.12.0":2},"choices":{"0.12.0":{"all":["O0","O1","O2","O3"]}}}
+s":{"0.12.0":2},"choices":{"0.12.0":{"all":["0","1","2","3"]}}}
 --otlp-traces-endpoint {"rows":[[null,null]],"source":"engine/arg_utils.py ObservabilityConfig.otlp_traces_endpoint"\
 ,"defaults":{"0.7.3":null}}
 --override-attention-dtype {"rows":[["0.9.2","0.28.0"]],"source":"engine/arg_utils.py ModelConfig.override_attention\
 _dtype","defaults":{"0.9.2":null},"instead":"","note":"nothing takes its place"}
 --override-generation-config {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.override_generation_con\
-fig","defaults":{"0.7.3":null,"0.9.0":{}}}
+fig","defaults":{"0.7.3":null,"0.9.0":{}},"same":["0.9.0"]}
 --override-neuron-config {"rows":[[null,"0.10.2"]],"source":"engine/arg_utils.py ModelConfig.override_neuron_config"\
-,"defaults":{"0.7.3":null,"0.9.0":{}},"instead":"--additional-config {value}","note":"Neuron is a plugin of its own\
- now"}
+,"defaults":{"0.7.3":null,"0.9.0":{}},"same":["0.9.0"],"instead":"--additional-config {value}","note":"Neuron is a p\
+lugin of its own now"}
 --override-pooler-config {"rows":[[null,"0.12.0"]],"source":"engine/arg_utils.py ModelConfig.override_pooler_config"\
 ,"defaults":{"0.7.3":null},"deprecated":{"since":"0.11.0","removal":"0.12.0"},"instead":"--pooler-config {value}"}
 --per-request-spec-decode-metrics {"rows":[["0.29.0",null]],"source":"engine/arg_utils.py ObservabilityConfig.per_re\
@@ -653,16 +661,16 @@ recated":{"since":"0.9.0","removal":"0.10.0"},"instead":"","note":"did nothing"}
 --quantization {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.quantization","defaults":{"0.7.3":nul\
 l},"choices":{"0.7.3":{"all":["aqlm","awq","deepspeedfp","tpu_int8","fp8","ptpc_fp8","fbgemm_fp8","modelopt","marlin\
 ","gguf","gptq_marlin_24","gptq_marlin","awq_marlin","gptq","compressed-tensors","bitsandbytes","qqq","hqq","experts\
-_int8","neuron_quant","ipex","quark","moe_wna16"]},"0.8.0":{"add":["nvfp4"]},"0.8.4":{"add":["torchao"]},"0.9.0":{"a\
-dd":["auto-round","bitblas","gptq_bitblas","modelopt_fp4"],"remove":["nvfp4"]},"0.9.2":{"add":["rtn"]},"0.10.0":{"ad\
-d":["inc"]},"0.10.1":{"add":["mxfp4"],"remove":["aqlm"]},"0.10.2":{"add":["petit_nvfp4"],"remove":["marlin","qqq","n\
-euron_quant"]},"0.11.1":{"add":["fp_quant"]},"0.12.0":{"add":["cpu_awq","cpu_gptq"]},"0.14.0":{"remove":["tpu_int8",\
-"cpu_gptq"]},"0.16.0":{"add":["modelopt_mxfp8"],"remove":["deepspeedfp","gptq_marlin_24","hqq","ipex","auto-round","\
-bitblas","gptq_bitblas","rtn"]},"0.17.0":{"add":["modelopt_mixed"]},"0.19.0":{"add":["mxfp8"],"remove":["ptpc_fp8"]}\
-,"0.20.0":{"add":["deepseek_v4_fp8","fp8_per_block","fp8_per_tensor","gpt_oss_mxfp4","humming","int8_per_channel_wei\
-ght_only","online"],"remove":["petit_nvfp4"]},"0.22.0":{"add":["auto_gptq"]},"0.23.0":{"remove":["cpu_awq"]},"0.24.0\
-":{"add":["auto_awq","fp8_per_channel"],"remove":["gguf"]},"0.26.0":{"add":["nvfp4_per_token"]},"0.28.0":{"remove":[\
-"bitsandbytes"]}},"also":["-q"]}
+_int8","neuron_quant","ipex","quark","moe_wna16"]},"0.8.0":{"add":["nvfp4"]},"0.8.4":{"add":["torchao"]},"0.8.5":{"a\
+dd":["bitblas","gptq_bitblas"]},"0.9.0":{"add":["modelopt_fp4","auto-round"],"remove":["nvfp4"]},"0.9.2":{"add":["rt\
+n"]},"0.10.0":{"add":["inc"]},"0.10.1":{"add":["mxfp4"],"remove":["aqlm"]},"0.10.2":{"add":["petit_nvfp4"],"remove":\
+["marlin","qqq","neuron_quant"]},"0.11.1":{"add":["fp_quant"]},"0.12.0":{"add":["cpu_gptq","cpu_awq"]},"0.14.0":{"re\
+move":["tpu_int8","cpu_gptq"]},"0.16.0":{"add":["modelopt_mxfp8"],"remove":["deepspeedfp","bitblas","gptq_marlin_24"\
+,"gptq_bitblas","hqq","ipex","auto-round","rtn"]},"0.17.0":{"add":["modelopt_mixed"]},"0.19.0":{"add":["mxfp8"],"rem\
+ove":["ptpc_fp8"]},"0.20.0":{"add":["humming","gpt_oss_mxfp4","deepseek_v4_fp8","online","fp8_per_tensor","fp8_per_b\
+lock","int8_per_channel_weight_only"],"remove":["petit_nvfp4"]},"0.22.0":{"add":["auto_gptq"]},"0.23.0":{"remove":["\
+cpu_awq"]},"0.24.0":{"add":["auto_awq","fp8_per_channel"],"remove":["gguf"]},"0.26.0":{"add":["nvfp4_per_token"]},"0\
+.28.0":{"remove":["bitsandbytes"]}},"also":["-q"]}
 --quantization-config {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py ModelConfig.quantization_config","defa\
 ults":{"0.22.0":null}}
 --ray-workers-use-nsight {"rows":[[null,null]],"source":"engine/arg_utils.py ParallelConfig.ray_workers_use_nsight",\
@@ -672,7 +680,7 @@ ults":{"0.22.0":null}}
 --reasoning-effort-map {"rows":[["0.33.0",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.reasoning_eff\
 ort_map","defaults":{"0.33.0":null}}
 --reasoning-parser {"rows":[[null,null]],"source":"engine/arg_utils.py StructuredOutputsConfig.reasoning_parser","de\
-faults":{"0.7.3":null,"0.9.0":""},"choices":{"0.8.0":{"all":["deepseek_r1"]}}}
+faults":{"0.7.3":null,"0.9.0":""},"same":["0.9.0"],"choices":{"0.8.0":{"all":["deepseek_r1"]},"0.8.3":null}}
 --reasoning-parser-plugin {"rows":[["0.11.1",null]],"source":"engine/arg_utils.py StructuredOutputsConfig.reasoning_\
 parser_plugin","defaults":{"0.11.1":""}}
 --renderer-num-workers {"rows":[["0.19.0",null]],"source":"engine/arg_utils.py ModelConfig.renderer_num_workers","de\
@@ -689,8 +697,8 @@ ns_as_token_ids","defaults":{"0.7.3":false}}
 --root-path {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.root_path","defaults":{"0.7.\
 3":null}}
 --rope-scaling {"rows":[[null,"0.11.1"]],"source":"engine/arg_utils.py ModelConfig.rope_scaling","defaults":{"0.7.3"\
-:null,"0.9.0":{}},"deprecated":{"since":"0.7.3"},"instead":"--hf-overrides","note":"as rope_parameters (rope_scaling\
- before 0.12.0) in the JSON of --hf-overrides"}
+:null,"0.9.0":{}},"same":["0.9.0"],"deprecated":{"since":"0.7.3"},"instead":"--hf-overrides","note":"as rope_paramet\
+ers (rope_scaling before 0.12.0) in the JSON of --hf-overrides"}
 --rope-theta {"rows":[[null,"0.11.1"]],"source":"engine/arg_utils.py ModelConfig.rope_theta","defaults":{"0.7.3":nul\
 l},"deprecated":{"since":"0.7.3"},"instead":"--hf-overrides","note":"as rope_theta in the JSON of --hf-overrides"}
 --runner {"rows":[["0.10.1",null]],"source":"engine/arg_utils.py ModelConfig.runner","defaults":{"0.10.1":"auto"},"c\
@@ -702,7 +710,7 @@ fetch_block_size","defaults":{"0.21.0":16777216}}
 --safetensors-prefetch-num-threads {"rows":[["0.21.0",null]],"source":"engine/arg_utils.py LoadConfig.safetensors_pr\
 efetch_num_threads","defaults":{"0.21.0":8}}
 --scheduler-cls {"rows":[[null,null]],"source":"engine/arg_utils.py SchedulerConfig.scheduler_cls","defaults":{"0.7.\
-3":"vllm.core.scheduler.Scheduler","0.11.1":null}}
+3":"vllm.core.scheduler.Scheduler","0.11.1":null},"same":["0.11.1"]}
 --scheduler-delay-factor {"rows":[[null,"0.11.0"]],"source":"engine/arg_utils.py SchedulerConfig.delay_factor","defa\
 ults":{"0.7.3":0.0},"instead":"","note":"belonged to the V0 engine"}
 --scheduler-reserve-full-isl {"rows":[["0.19.0",null]],"source":"engine/arg_utils.py SchedulerConfig.scheduler_reser\
@@ -726,8 +734,7 @@ ts":{"0.33.0":"cumem"}}
 d_cudagraph","defaults":{"0.32.0":false}}
 --sleep-preserve-parameter-names {"rows":[["0.31.0",null]],"source":"engine/arg_utils.py ModelConfig.sleep_preserve_\
 parameter_names","defaults":{"0.31.0":[]}}
---sparse-indexer-topk-backend {"rows":[["0.30.0",null]],"source":"engine/arg_utils.py","defaults":{"0.30.0":{"unset"\
-:true}}}
+--sparse-indexer-topk-backend {"rows":[["0.30.0",null]],"source":"engine/arg_utils.py","defaults":{"0.30.0":null}}
 --spec-decoding-acceptance-method {"rows":[[null,"0.8.3"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":"rejec\
 tion_sampler"},"choices":{"0.7.3":{"all":["rejection_sampler","typical_acceptance_sampler"]}},"instead":"","note":"t\
 he V1 engine knows rejection sampling"}
@@ -737,7 +744,7 @@ eagle3","extract_hidden_states","deepseek_mtp","mimo_mtp","mimo_v2_mtp","glm4_mo
 mtp","ernie_mtp","nemotron_h_mtp","exaone_moe_mtp","exaone4_5_mtp","qwen3_next_mtp","qwen3_5_mtp","longcat_flash_mtp\
 ","mtp","pangu_ultra_moe_mtp","step3p5_mtp","hy_v3_mtp","gemma4_mtp","dflash","ngram_gpu"]},"0.24.0":{"add":["minima\
 x_m3_mtp"]},"0.25.0":{"add":["bailing_hybrid_mtp","dspark"]},"0.26.0":{"add":["inkling_mtp"]},"0.27.0":{"add":["kimi\
-_k3_mtp"]},"0.28.0":{"add":["bailing_hybrid_v3_mtp","dots3_note_mtp"]},"0.29.0":{"add":["hy_v4_mtp","qwen4_exp_mtp"]\
+_k3_mtp"]},"0.28.0":{"add":["dots3_note_mtp","bailing_hybrid_v3_mtp"]},"0.29.0":{"add":["qwen4_exp_mtp","hy_v4_mtp"]\
 },"0.30.0":{"add":["glm5_next_mtp"]},"0.33.0":{"add":["step5_mtp"],"remove":["medusa","mlp_speculator"]}}}
 --spec-model {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py SpeculativeConfig.model","defaults":{"0.22.0":n\
 ull}}
@@ -783,21 +790,22 @@ ts":{"0.31.0":true}}
 --swap-space {"rows":[[null,"0.18.0"]],"source":"engine/arg_utils.py CacheConfig.swap_space","defaults":{"0.7.3":4},\
 "instead":"","note":"swapping was V0 only; --kv-offloading-size (0.11.1) moves cache blocks to the host"}
 --task {"rows":[[null,"0.13.0"]],"source":"engine/arg_utils.py ModelConfig.task","defaults":{"0.7.3":"auto","0.10.1"\
-:null},"choices":{"0.7.3":{"all":["auto","generate","embedding","embed","classify","score","reward","transcription"]\
-},"0.9.0":{"add":["draft"]}},"deprecated":{"since":"0.10.1"},"instead":"--runner / --convert","instead_for":{"auto":\
-"","generate":"--runner generate","transcription":"--runner generate","draft":"--runner draft","embed":"--runner poo\
-ling --convert embed","embedding":"--runner pooling --convert embed","classify":"--runner pooling --convert classify\
-","score":"--runner pooling --convert classify","reward":"--runner pooling"}}
+:null},"same":["0.10.1"],"choices":{"0.7.3":{"all":["auto","generate","embedding","embed","classify","score","reward\
+","transcription"]},"0.9.0":{"add":["draft"]}},"deprecated":{"since":"0.10.1"},"instead":"--runner / --convert","ins\
+tead_for":{"auto":"","generate":"--runner generate","transcription":"--runner generate","draft":"--runner draft","em\
+bed":"--runner pooling --convert embed","embedding":"--runner pooling --convert embed","classify":"--runner pooling\
+ --convert classify","score":"--runner pooling --convert classify","reward":"--runner pooling"}}
 --tensor-parallel-size {"rows":[[null,null]],"source":"engine/arg_utils.py ParallelConfig.tensor_parallel_size","def\
 aults":{"0.7.3":1},"also":["-tp"]}
 --tokenizer {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.tokenizer","defaults":{"0.7.3":null}}
 --tokenizer-mode {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.tokenizer_mode","defaults":{"0.7.3"\
 :"auto"},"choices":{"0.7.3":{"all":["auto","slow","mistral","custom"]},"0.12.0":{"add":["hf"],"remove":["custom"]},"\
 0.13.0":{"add":["deepseek_v32"]},"0.20.0":{"add":["deepseek_v4"]},"0.21.0":{"add":["fastokens"]},"0.22.0":{"remove":\
-["fastokens"]},"0.26.0":{"add":["inkling"]},"0.27.0":{"add":["cohere","kimi_k3"]},"0.31.0":{"remove":["slow"]},"0.33\
+["fastokens"]},"0.26.0":{"add":["inkling"]},"0.27.0":{"add":["kimi_k3","cohere"]},"0.31.0":{"remove":["slow"]},"0.33\
 .0":{"add":["alpamayo2_super"]}}}
 --tokenizer-pool-extra-config {"rows":[[null,"0.10.0"]],"source":"engine/arg_utils.py TokenizerPoolConfig.extra_conf\
-ig","defaults":{"0.7.3":null,"0.8.5":{}},"deprecated":{"since":"0.8.5"},"instead":"","note":"did nothing"}
+ig","defaults":{"0.7.3":null,"0.8.5":{}},"same":["0.8.5"],"deprecated":{"since":"0.8.5"},"instead":"","note":"did no\
+thing"}
 --tokenizer-pool-size {"rows":[[null,"0.10.0"]],"source":"engine/arg_utils.py TokenizerPoolConfig.pool_size","defaul\
 ts":{"0.7.3":0},"deprecated":{"since":"0.8.5"},"instead":"","note":"did nothing"}
 --tokenizer-pool-type {"rows":[[null,"0.10.0"]],"source":"engine/arg_utils.py TokenizerPoolConfig.pool_type","defaul\
@@ -813,7 +821,7 @@ faults":{"0.7.3":null}}
 --tool-server {"rows":[["0.10.1",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.tool_server","defaults\
 ":{"0.10.1":null}}
 --tool-strict-level {"rows":[["0.31.0",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.tool_strict_leve\
-l","defaults":{"0.31.0":"auto","0.33.0":null}}
+l","defaults":{"0.31.0":"auto","0.33.0":null},"choices":{"0.31.0":{"all":["auto","function","parameter"]}}}
 --trust-remote-code {"rows":[[null,null]],"source":"engine/arg_utils.py ModelConfig.trust_remote_code","defaults":{"\
 0.7.3":false}}
 --trust-request-chat-template {"rows":[["0.11.0",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.trust_\

@@ -60,6 +60,7 @@ class History:
     aliases: tuple[str, ...] = ()
     type: str = ""
     defaults: tuple[tuple[Version, Default], ...] = ()
+    same_defaults: tuple[Version, ...] = ()
     choice_sets: tuple[tuple[Version, tuple[str, ...] | None], ...] = ()
     hidden: Version | None = None
 
@@ -101,12 +102,13 @@ class History:
     def default_changes(self, old: Version, new: Version) -> tuple[tuple[Version, Any, Any], ...]:
         """Each release between the two that changed the default, with the values as one goes from old to new.
 
-        Only values that are known on both sides, and only while it was there: what appears has no default before.
+        Only values that are known on both sides and do not do the same, and only while it was there: what appears has
+        no default before.
         """
         first, last = min(old, new), max(old, new)
         found = []
         for (_since, before), (since, after) in zip(self.defaults, self.defaults[1:]):
-            known = not before.dynamic and not after.dynamic
+            known = not before.dynamic and not after.dynamic and since not in self.same_defaults
             if first < since <= last and known and self.present(first) and self.present(last):
                 pair = (before.value, after.value) if old <= new else (after.value, before.value)
                 found.append((since, *pair))
@@ -168,6 +170,7 @@ def read_entry(name: str, data: Mapping[str, Any], oldest: Version) -> History:
         aliases=tuple(data.get("also", ())),
         type=data.get("type", ""),
         defaults=tuple((parse_version(since), _default(value)) for since, value in data.get("defaults", {}).items()),
+        same_defaults=tuple(parse_version(since) for since in data.get("same", ())),
         choice_sets=_choices(data.get("choices", {})),
         hidden=_version(data.get("hidden")),
         deprecations=_deprecations(data.get("deprecated"), plain),
@@ -183,7 +186,7 @@ def _version(text: str | None) -> Version | None:
 def _default(value: Any) -> Default:
     if isinstance(value, dict) and set(value) == {"code"}:
         return Default(value["code"], dynamic=True)
-    return Default(dynamic=True) if value == {"unset": True} else Default(value)
+    return Default(value)
 
 
 def _choices(data: Mapping[str, Any]) -> tuple[tuple[Version, tuple[str, ...] | None], ...]:

@@ -78,6 +78,7 @@ def test_a_flag_is_there_gone_or_to_come(name: str, version: str, removed: str |
         ("--seed", "0.11.2", "0.12.0", [("0.12.0", None, 0)]),
         ("--seed", "0.7.3", "0.12.0", [("0.8.0", 0, None), ("0.12.0", None, 0)]),
         ("--shutdown-timeout", "0.17.0", "0.33.0", []),
+        ("--enable-lora", "0.7.3", "0.33.0", []),
     ],
 )
 def test_a_default_changes_between_two_versions(name: str, old: str, new: str, changes: list[object]) -> None:

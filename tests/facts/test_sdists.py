@@ -1,0 +1,34 @@
+# Copyright (c) the gpuhosts.vllm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The facts are what released sources say: read again by syntax tree, from archives of the package index."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from derive_facts import derive, differences, facts
+from fetch_sdist import fetch
+
+CACHE = ROOT / ".build/sdists"
+# What the facts say on purpose otherwise than what is derived: (release, line) and why. Empty: they agree.
+REVIEWED: dict[tuple[str, str], str] = {}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return facts()
+
+
+@pytest.mark.parametrize("release", ["0.8.5", "0.11.0", "0.19.1", "0.28.0", "0.33.0"])
+def test_options_variables_and_metrics_are_those_of_the_source(table, release):
+    found = derive(fetch(release, CACHE))
+    assert len(found["options"]) > 130
+    assert len(found["variables"]) > 90
+    assert len(found["metrics"]) > 30
+    lines = [line for line in differences(found, table, release) if (release, line) not in REVIEWED]
+    assert lines == []
