@@ -103,7 +103,7 @@ VARIABLES = (
         "the memory of CUDA graphs is taken off before the KV cache is sized",
         "cuda graphs",
     ),
-    Change("VLLM_USE_FLASHINFER_SAMPLER", "0.21.0", "decided by vLLM", "1", "FlashInfer samples where it can"),
+    Change("VLLM_USE_FLASHINFER_SAMPLER", "0.21.0", "0", "1", "top-k and top-p sampling is FlashInfer's, where it can"),
     Change("VLLM_ENFORCE_STRICT_TOOL_CALLING", "0.24.0", "0", "1", "tool calls must fit their schema"),
     Change("VLLM_ALLREDUCE_USE_FLASHINFER", "0.29.0", "0", "1", "GPUs exchange by FlashInfer", "tensor parallel"),
     Change("VLLM_ROCM_USE_AITER_FUSION_SHARED_EXPERTS", "0.12.0", "1", "0", "experts run apart", "rocm"),

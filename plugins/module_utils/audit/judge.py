@@ -7,13 +7,15 @@ Private to the collection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..config.command_line import CommandLine
 from ..config.line_reader import read_command_line
 from ..config.releases import NEWEST, RELEASES, is_newer, nearest
 from ..findings import ERROR, WARNING, Finding, worst_first
+from ..services.model import Service
 from ..versions import Version, parse_version, version_of_tag
 from . import (
     defaults,
@@ -33,7 +35,7 @@ from .case import Case, Rule
 from .errors import AuditError
 from .faults import all as faults
 from .migration import propose
-from .read import read_subject, subject_of_service
+from .read import read_subjects, subject_of_service
 from .report import AuditReport
 from .rules import all as rules
 from .subject import Subject
@@ -70,22 +72,40 @@ def audit_config(
     ``version`` may be None only where the image's tag says it.
     """
     target = _version(version, "version") if version is not None else None
-    read = _subject(subject, nearest(target or NEWEST), name, kind)
+    read = _subjects(subject, nearest(target or NEWEST), name, kind)
     if target is None:
-        target = _of_image(read)
-        read = _subject(subject, nearest(target), name, kind)
+        target = _of_image(read[0])
+        read = _subjects(subject, nearest(target), name, kind)
     previous = _version(previous_version, "previous version") if previous_version is not None else None
-    case = _case(read, target, previous)
-    found = [*_problems(case), *_not_read(case, target, previous), *_run(case, target)]
+    cases = [_case(each, target, previous) for each in read]
+    found = [finding for case in cases for finding in _audit(case, target, previous)]
     return AuditReport(
         tuple(worst_first(_once(found))),
-        read.name,
-        read.kind,
+        ", ".join(each.name for each in read),
+        read[0].kind,
         str(target),
-        str(case.version),
+        str(nearest(target)),
         str(previous) if previous else None,
-        propose(case) if case.previous else None,
+        _proposal(cases) if previous else None,
     )
+
+
+def _audit(case: Case, target: Version, previous: Version | None) -> Iterator[Finding]:
+    yield from _problems(case)
+    yield from _not_read(case, target, previous)
+    yield from _run(case, target)
+
+
+def _proposal(cases: Sequence[Case]) -> dict[str, Any]:
+    """That of the one subject; of several, each under its name, and what is done and left open in all of them."""
+    if len(cases) == 1:
+        return propose(cases[0])
+    each = {case.subject.name: propose(case) for case in cases}
+    return {
+        "services": each,
+        "changes": [{"service": name, **change} for name, found in each.items() for change in found["changes"]],
+        "open": [f"{name}: {text}" for name, found in each.items() for text in found["open"]],
+    }
 
 
 def _version(text: object, what: str) -> Version:
@@ -95,12 +115,12 @@ def _version(text: object, what: str) -> Version:
         raise AuditError(f"{what} {text!r} is no vLLM release; expected one such as {NEWEST}") from error
 
 
-def _subject(given: object, version: Version, name: str | None, kind: str | None) -> Subject:
+def _subjects(given: object, version: Version, name: str | None, kind: str | None) -> tuple[Subject, ...]:
     if isinstance(given, Subject):
-        return given
-    if hasattr(given, "config") and hasattr(given, "image"):
-        return subject_of_service(given)
-    return read_subject(given, version, name, kind)
+        return (given,)
+    if isinstance(given, Service):
+        return (subject_of_service(given),)
+    return read_subjects(given, version, name, kind)
 
 
 def _of_image(subject: Subject) -> Version:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ..findings import WARNING, Finding
 from ..versions import Version
 from .case import Case, Rule
-from .subject import COMPOSE, DOCKER_RUN
+from .subject import COMPOSE
 
 ID = "STOP_TIMEOUT_TOO_SHORT"
 SOURCE = (
@@ -21,7 +21,6 @@ SOURCE = (
 )
 SINCE = Version(0, 18, 0)
 _SYSTEMD_DEFAULT = "90s"
-_COMPOSE_DEFAULT = 10.0
 _SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµμ]*)")
 _UNITS = {
     **dict.fromkeys(("", "s", "sec", "second", "seconds"), 1.0),
@@ -70,12 +69,9 @@ def _limits(case: Case) -> Iterator[tuple[str, str, float]]:
         seconds = time_span(text)
         if seconds is not None:
             yield "TimeoutStopSec", text if written else f"{text}, systemd's default", seconds
-    if container is not None and container.runner == COMPOSE:
-        seconds = _COMPOSE_DEFAULT if container.stop_seconds is None else container.stop_seconds
-        yield "stop_grace_period", f"{seconds:g} s", seconds
-    elif container is not None and container.runner == DOCKER_RUN and container.stop_seconds is not None:
+    if container is not None and container.stop_seconds is not None:
         seconds = _ENDLESS if container.stop_seconds < 0 else container.stop_seconds
-        yield "--stop-timeout", f"{seconds:g} s", seconds
+        yield "stop_grace_period" if container.runner == COMPOSE else "--stop-timeout", f"{seconds:g} s", seconds
 
 
 def time_span(text: str) -> float | None:
