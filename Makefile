@@ -33,8 +33,9 @@ gpu1 gpu2 molecule engine: packages  ## The lab's hosts, then this lane on them
 lab: packages  ## Build or reuse the lab's hosts
 	@$(VENV_PYTHON) tests/run/lanes.py lab
 
-bench: setup  ## How fast a start-up log of 200 MB is read, against grep -c
+bench: setup  ## How fast a start-up log of 200 MB is read, against grep -c; how long the audit of a service takes
 	@$(VENV_PYTHON) tests/bench/startup_log.py
+	@$(VENV_PYTHON) tests/bench/audit.py
 
 setup:  ## The Python environment only, in .build
 	@$(PYTHON) tests/run/bootstrap.py $(AGREE)

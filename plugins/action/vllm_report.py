@@ -16,6 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.audit.of_release import upgrade_findings
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding, finding_from_dict
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
     PLAN_FINDINGS,
@@ -66,10 +67,19 @@ def service_report(
         image=service["image"],
         url=service["gate"]["url"],
         needs_key="VLLM_API_KEY" in service["secret_names"],
-        plan=plan if "plan" in show else {},
+        plan=with_upgrade(plan, service) if "plan" in show else {},
         findings=tuple(findings),
         facts=proof.get("facts", {}),
     )
+
+
+def with_upgrade(plan: Mapping[str, Any], service: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give a plan what the audit says between the version that runs and the one that is wanted."""
+    running, wanted = plan.get("running"), (service.get("release") or {}).get("content")
+    if not running or not wanted:
+        return plan
+    found = upgrade_findings(service["name"], running, wanted)
+    return {**plan, "upgrade": [finding.to_dict() for finding in found]}
 
 
 def with_diagnosis(report: ServiceReport, result: Mapping[str, Any] | None) -> ServiceReport:

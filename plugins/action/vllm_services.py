@@ -6,22 +6,23 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.judge import Asked, judge
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.judge import Asked, is_said, judge
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.problems import ServicesError, describe
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.lock_file import lock_path, read_lock_file
 
 OFF = ("false", "no", "off", "0")
-JUDGED = ("services", "extra_services", "defaults", "secrets", "registry", "hf_endpoint")
+JUDGED = ("services", "extra_services", "defaults", "secrets", "registry", "hf_endpoint", "waivers")
 
 
 class ActionModule(ActionBase):
     """The action; no host is asked."""
 
-    _VALID_ARGS = frozenset((*JUDGED, "lock_file", "require_lock"))
+    _VALID_ARGS = frozenset((*JUDGED, "lock_file", "require_lock", "audit_stops"))
     _requires_connection = False
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -37,6 +38,8 @@ class ActionModule(ActionBase):
             lock_name=str(path),
             require_lock=str(args.get("require_lock", True)).lower() not in OFF,
             lock_problems=lock_problems,
+            today=date.today().isoformat(),
+            audit_stops=str(args.get("audit_stops", True)).lower() not in OFF,
         )
         try:
             judged = judge(asked)
@@ -46,7 +49,7 @@ class ActionModule(ActionBase):
             "changed": False,
             "services": judged.services,
             "notes": [note.to_dict() for note in judged.notes],
-            "warnings": [f"{note.subject}: {note.message}; {note.remedy}" for note in judged.notes],
+            "warnings": [f"{note.subject}: {note.message}; {note.remedy}" for note in judged.notes if is_said(note)],
         }
 
 

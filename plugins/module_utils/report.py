@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .diagnose.text import section_lines
-from .findings import INFO, Finding, failing, one_line, worst_first
+from .findings import INFO, Finding, failing, finding_from_dict, one_line, worst_first
 
 _INDENT = "    "
 
@@ -172,6 +172,7 @@ def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
         f"{_INDENT}  {item['what']}: {item.get('before')!s} -> {item.get('after')!s}"
         for item in plan.get("differences", [])
     ]
+    lines += [f"{_INDENT}upgrade: {one_line(finding_from_dict(data))}" for data in plan.get("upgrade", [])]
     lines += [f"{_INDENT}by hand: {text}" for text in plan.get("by_hand", [])]
     if plan.get("action") not in ("unchanged", "nothing"):
         lines += [f"{_INDENT}way back: {plan['way_back']}"] if plan.get("way_back") else []

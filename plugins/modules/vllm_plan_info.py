@@ -77,6 +77,10 @@ plan:
       type: list
       elements: dict
       returned: always
+    running:
+      description: The C(version) and C(args) of the release that runs, where another one is wanted.
+      type: dict
+      returned: always
     downtime_seconds:
       description: How long the service would not answer, from its measured starts; null where nobody can know.
       type: float

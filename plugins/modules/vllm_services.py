@@ -18,6 +18,8 @@ description:
   - Judges keys, types, ranges, values that YAML turned into something else, secrets in places where they would show,
     words for C(docker run) that repeat what the collection says itself, and ports and GPUs that two services of the
     host both want.
+  - Audits each service against the vLLM release in its image, as M(gpuhosts.vllm.vllm_config_audit) does. Errors are
+    problems, warnings are warnings, and all of it is in RV(notes).
   - Gives the services as the roles and the other modules of this collection take them. The id of a release is the
     same on every host, and known before any image is pulled.
   - Runs on the controller. The host is not asked, and need not be reachable.
@@ -64,6 +66,20 @@ options:
     type: path
   require_lock:
     description: Whether a service whose image is not locked is a problem. Services to be removed need no lock.
+    type: bool
+    default: true
+  waivers:
+    description:
+      - Findings of the audit that do not hold for a service, each a map of C(id), C(service), C(reason), C(owner),
+        C(until) (a day) and, where only some findings of that id are meant, C(subject), a part of theirs.
+      - Such a finding stops nothing until that day has passed. What is expired or matches nothing is said.
+    type: list
+    elements: dict
+    default: []
+  audit_stops:
+    description:
+      - Whether an error of the audit is a problem like the others. If not, it is a note and a warning; for playbooks
+        that start nothing.
     type: bool
     default: true
 """
@@ -169,7 +185,9 @@ services:
       description: How the server is brought to a stop.
       type: dict
 notes:
-  description: What deserves a warning, as findings; options that the release does not have, for instance.
+  description:
+    - What the audit and the judgement found and what stops nothing, as findings. Those that are no information and not
+      waived are warnings, too.
   type: list
   elements: dict
   returned: success

@@ -28,6 +28,7 @@ VERBS = {
     "status": ("status", "say what runs, since when, and how the last run ended"),
     "show": ("show", "show the release, a start or the journal of a service"),
     "startup-log": ("startup_log", "show what a start said: figures, or the kept log"),
+    "audit": ("audit", "say what of a service or of a file does not hold for a vLLM release"),
     "diagnose": ("diagnose", "say what is wrong, in the order in which one debugs; writes the evidence"),
     "run": ("run", "drive the open run of a service to its end"),
     "resume": ("resume", "end or go on with what a restart of the host left open (all services)"),
@@ -37,7 +38,7 @@ VERBS = {
     "after-stop": ("after_stop", "unit: keep the evidence of a start and leave no container"),
 }
 # Verbs that only look: a user who is not root may try them. The others are refused before they are half done.
-LOOKS = ("health", "status", "show", "startup-log", "diagnose")
+LOOKS = ("health", "status", "show", "startup-log", "audit", "diagnose")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

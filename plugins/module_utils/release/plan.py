@@ -47,6 +47,7 @@ class PlanEntry:
     current: str | None = None
     last_good: str | None = None
     differences: tuple[Mapping[str, Any], ...] = ()
+    running: Mapping[str, Any] | None = None
     downtime_seconds: float | None = None
     way_back: str = ""
     next: str = ""
@@ -239,6 +240,7 @@ def _with_facts(entry: PlanEntry, release: str | None, wanted: Mapping[str, Any]
         current=state.current,
         last_good=state.last_good,
         differences=tuple(_differences(release, wanted, state)),
+        running=_running_content(entry, state),
         by_hand=tuple(each.text for each in by_hand(state)),
         downtime_seconds=_downtime(entry.action, state),
     )
@@ -249,6 +251,14 @@ def _differences(release: str | None, wanted: Mapping[str, Any], state: ServiceS
     if release is None or recorded is None:
         return []
     return content_differences(recorded, wanted["release"]["content"])
+
+
+def _running_content(entry: PlanEntry, state: ServiceState) -> dict[str, Any] | None:
+    """What the controller needs to audit the upgrade: the version and the arguments of what runs."""
+    recorded = state.contents.get(state.current or "")
+    if entry.action != DIFFERS or recorded is None:
+        return None
+    return {key: recorded[key] for key in ("version", "args")}
 
 
 def _downtime(action: str, state: ServiceState) -> float | None:

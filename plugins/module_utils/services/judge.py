@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..config.arguments import argument_notes
-from ..findings import Finding
+from ..audit.image_check import CODES
+from ..findings import INFO, Finding
 from ..lock import COMMAND, Lock, LockError, parse_lock
 from ..registry.options import REGISTRY_OPTION
+from .audited import audit_services
 from .content import service_entry
 from .images import looks_like_image
 from .leaks import masked, secret_values
@@ -27,6 +28,7 @@ from .printed_keys import key_note
 from .problems import UNLOCKED, Complaints, Problem, ServicesError, kind_of
 from .schema import ABSENT
 from .secrecy import looks_secret
+from .waivers import for_host, read_waivers
 
 EXTRA = "vllm_extra_services"
 _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "list": (list, tuple), "dict": (Mapping,)}
@@ -34,7 +36,11 @@ _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "list": (list, tuple), "di
 
 @dataclass(frozen=True)
 class Asked:
-    """What the inventory says of one host, as Ansible has it; ``lock`` is what YAML made of the lock file."""
+    """What the inventory says of one host, as Ansible has it; ``lock`` is what YAML made of the lock file.
+
+    ``today`` is the day by which a waiver counts. Without ``audit_stops`` the audit's errors are notes: a service that
+    is to be stopped or looked at need not be right.
+    """
 
     services: object = None
     defaults: object = None
@@ -46,6 +52,9 @@ class Asked:
     require_lock: bool = True
     lock_problems: Sequence[str] = field(default_factory=tuple)
     extra_services: object = None
+    waivers: object = None
+    today: str = "0001-01-01"
+    audit_stops: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,18 +77,25 @@ def judge(asked: Asked) -> Judged:
     lock = _lock(asked, problems)
     problems += _unlocked(services, lock, asked) if asked.require_lock and lock is not None else []
     problems += [*_registry_problems(asked.registry), *_endpoint_problems(asked.hf_endpoint)]
+    waivers, faults = read_waivers(asked.waivers)
+    problems += faults
+    audited = audit_services(services, waivers, asked.today)
+    problems += audited.problems if asked.audit_stops else []
     if problems:
         secrets = {**secret_values(asked.secrets), **secret_values({"vllm_registry": asked.registry})}
         raise ServicesError(masked(problem, secrets) for problem in problems)
     images = lock.images if lock else {}
     entries = [service_entry(service, images.get(service.image.reference)) for service in services]
-    notes = [note for service in services for note in _notes(service)]
-    return Judged(entries, notes)
+    for entry in entries:
+        found_there = for_host(entry["name"], waivers, CODES)
+        entry["gate"].update({"waivers": found_there} if found_there else {})
+    keys = [note for each in services for note in key_note(each.name, each.version, each.secret_names)]
+    return Judged(entries, [*audited.findings, *keys])
 
 
-def _notes(service: Service) -> list[Finding]:
-    keys = key_note(service.name, service.version, service.secret_names)
-    return [*argument_notes(service.name, service.config, service.version), *keys]
+def is_said(note: Finding) -> bool:
+    """Whether a note is worth a warning: information is for who asks, and a waiver is somebody's word."""
+    return note.severity != INFO and not note.waived_until
 
 
 def _with_extra(asked: Asked, problems: list[Problem]) -> Asked:

@@ -50,7 +50,8 @@ def test_a_right_inventory_gives_its_services(act):
     assert result["changed"] is False
     (entry,) = result["services"]
     assert (entry["index_digest"], entry["secret_names"]) == (INDEX, ["VLLM_API_KEY"])
-    assert result["notes"] == result["warnings"] == []
+    assert result["warnings"] == []
+    assert [note["severity"] for note in result["notes"]] == ["info"]
     assert SECRET not in str(result)
 
 
@@ -83,8 +84,15 @@ def test_a_lock_file_that_is_no_yaml_is_said(act, tmp_path):
 
 
 def test_what_deserves_a_warning_is_one(act):
-    (warning,) = act(services=chat(config={"max-modle-len": 1}))["warnings"]
-    assert "did you mean max-model-len?" in warning
+    wrong = chat(config={"max-modle-len": 1})
+    failed = act(services=wrong)
+    assert "host gpu1, service chat, config.max-modle-len: " in failed["msg"]
+    assert "FLAG_UNKNOWN" in failed["msg"]
+    (warning,) = act(services=wrong, audit_stops=False)["warnings"]
+    assert "max-model-len" in warning
+    entry = {"id": "FLAG_UNKNOWN", "service": "chat", "reason": "our build", "owner": "ada", "until": "2999-12-31"}
+    passed = act(services=wrong, waivers=[entry])
+    assert (passed["warnings"], passed["notes"][0]["waived_until"]) == ([], "2999-12-31")
 
 
 PLAY = """

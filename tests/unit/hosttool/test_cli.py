@@ -185,7 +185,7 @@ def test_letters_that_the_locale_does_not_know_are_no_error(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "verb", [verb for verb in cli.VERBS if verb not in ("health", "status", "show", "startup-log", "diagnose")]
+    "verb", [verb for verb in cli.VERBS if verb not in ("health", "status", "show", "startup-log", "audit", "diagnose")]
 )
 def test_who_is_not_root_changes_nothing(monkeypatch, capsys, verb):
     monkeypatch.delenv("VLLM_HOST_ROOT", raising=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.judge import Asked, judge
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.judge import Asked, is_said, judge
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.services.problems import ServicesError
 
 IMAGE = "vllm/vllm-openai:v0.26.0"
@@ -98,9 +98,54 @@ def test_the_endpoint_is_an_address_without_a_login(endpoint):
     judge(Asked(hf_endpoint="http://10.212.0.4:8080"))
 
 
-def test_what_deserves_a_warning_is_a_note(service):
-    (note,) = judge(Asked({"chat": service(config={"max-modle-len": 1})}, require_lock=False)).notes
-    assert (note.id, note.severity) == ("unknown_option", "warning")
+def test_what_the_audit_finds_wrong_is_a_problem_with_the_key_and_the_way_out(service):
+    (found,) = wrong(services={"chat": service(config={"max-modle-len": 1})}, require_lock=False)
+    assert (found.service, found.key) == ("chat", "config.max-modle-len")
+    assert "FLAG_UNKNOWN" in found.value
+    assert "--max-model-len" in found.allowed
+    assert "docs/runbooks/audit.md" in found.next
+    (found,) = wrong(services={"chat": service(config={"swap-space": 4})}, require_lock=False)
+    assert (found.key, "FLAG_REMOVED" in found.value) == ("config.swap-space", True)
+
+
+def test_what_is_to_be_removed_need_not_be_right(service):
+    services = {"chat": service(config={"max-modle-len": 1}, state="absent")}
+    assert judge(Asked(services, require_lock=False)).notes == []
+
+
+def test_a_play_that_starts_nothing_is_not_stopped_by_the_audit(service):
+    services = {"chat": service(config={"max-modle-len": 1})}
+    notes = judge(Asked(services, require_lock=False, audit_stops=False)).notes
+    assert [note.id for note in notes if note.severity == "error"] == ["FLAG_UNKNOWN"]
+    assert [is_said(note) for note in notes if note.severity == "error"] == [True]
+
+
+def test_a_waiver_lets_a_finding_pass_and_is_no_warning(service):
+    waiver = {"id": "FLAG_UNKNOWN", "service": "chat", "reason": "our build", "owner": "ada", "until": "2031-05-31"}
+    asked = Asked(
+        {"chat": service(config={"max-modle-len": 1})}, require_lock=False, waivers=[waiver], today="2031-05-31"
+    )
+    notes = {note.id: note for note in judge(asked).notes}
+    assert notes["FLAG_UNKNOWN"].waived_until == "2031-05-31"
+    assert not is_said(notes["FLAG_UNKNOWN"])
+    found = wrong(services=asked.services, require_lock=False, waivers=[waiver], today="2031-06-01")
+    assert [problem.key for problem in found] == ["config.max-modle-len"]
+    found = wrong(services={"chat": service()}, require_lock=False, waivers=[{**waiver, "owner": ""}])
+    assert [(problem.service, problem.key) for problem in found] == [("vllm_waivers", "[0].owner")]
+
+
+def test_a_waiver_of_what_only_the_host_finds_goes_to_the_host(service):
+    waiver = {"id": "FLAG_NOT_IN_IMAGE", "service": "chat", "reason": "r", "owner": "ada", "until": "2031-05-31"}
+    asked = Asked({"chat": service()}, require_lock=False, waivers=[waiver], today="2031-05-01")
+    judged = judge(asked)
+    assert judged.services[0]["gate"]["waivers"] == [{"id": "FLAG_NOT_IN_IMAGE", "subject": "", "until": "2031-05-31"}]
+    assert [note for note in judged.notes if note.id.startswith("waiver")] == []
+    assert "waivers" not in judge(Asked({"chat": service()}, require_lock=False)).services[0]["gate"]
+
+
+def test_a_service_with_nothing_wrong_is_no_warning(service):
+    notes = judge(Asked({"chat": service()}, require_lock=False)).notes
+    assert [note.id for note in notes if is_said(note)] == []
 
 
 def test_the_worst_comes_first(service):
