@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+SHORT = 100  # characters of a map or list that stays in one line
 _STAGE = {"dev": -2, "rc": -1, "": 0, "post": 1}
 
 
@@ -123,15 +124,31 @@ class Merge:
     def write(self, kind: str, path: Path) -> None:
         """The file again, under the comment that it began with."""
         head = re.match(r"---\n(?:#.*\n)*", path.read_text(encoding="utf-8"))
-        text = yaml.dump(
-            self.table[kind], Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=116, allow_unicode=True
-        )
-        path.write_text((head.group() if head else "---\n") + text, encoding="utf-8")
+        path.write_text((head.group() if head else "---\n") + text_of(self.table[kind]), encoding="utf-8")
 
 
 class _Dumper(yaml.SafeDumper):
+    """Small maps and lists in one line, others an item a line, as people can review them."""
+
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, indentless=False)
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> yaml.SequenceNode:
+        return self._short(super().represent_sequence(tag, sequence, flow_style), sequence)
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
+        return self._short(super().represent_mapping(tag, mapping, flow_style), mapping)
+
+    @staticmethod
+    def _short(node: Any, data: Any) -> Any:
+        node.flow_style = node.flow_style and len(str(data)) < SHORT
+        return node
+
+
+def text_of(data: Any) -> str:
+    """Facts as YAML."""
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=116, allow_unicode=True)
+    return text

@@ -1037,7 +1037,7 @@ n-config.flash_attn_version {value}"}
 VLLM_FLAT_LOGPROBS {"rows":[["0.11.1","0.12.0"]],"source":"envs.py","defaults":{"0.11.1":false},"instead":"","note":\
 "nothing takes its place: vLLM decides by itself"}
 VLLM_FLOAT32_MATMUL_PRECISION {"rows":[["0.13.0",null]],"source":"envs.py","defaults":{"0.13.0":"ieee","0.14.0":"hig\
-hest"}}
+hest"},"same":["0.14.0"]}
 VLLM_FORCE_AOT_LOAD {"rows":[["0.11.1",null]],"source":"envs.py","defaults":{"0.11.1":false}}
 VLLM_FUSED_MOE_CHUNK_SIZE {"rows":[[null,"0.18.0"]],"source":"envs.py","defaults":{"0.7.3":65536,"0.12.0":16384},"in\
 stead":"","note":"the MoE layers are not cut into chunks any more"}
@@ -1087,7 +1087,7 @@ VLLM_LORA_ENABLE_DUAL_STREAM {"rows":[["0.20.0",null]],"source":"envs.py","defau
 VLLM_LORA_RESOLVER_CACHE_DIR {"rows":[["0.9.0",null]],"source":"envs.py","defaults":{"0.9.0":null}}
 VLLM_LORA_RESOLVER_HF_REPO_LIST {"rows":[["0.16.0",null]],"source":"envs.py","defaults":{"0.16.0":null}}
 VLLM_MAIN_CUDA_VERSION {"rows":[["0.11.0",null]],"source":"envs.py","defaults":{"0.11.0":"12.8","0.12.0":"12.9","0.2\
-0.0":"13.0"}}
+0.0":"13.0"},"same":["0.12.0","0.20.0"]}
 VLLM_MARLIN_INPUT_DTYPE {"rows":[["0.12.0",null]],"source":"envs.py","defaults":{"0.12.0":null}}
 VLLM_MARLIN_USE_ATOMIC_ADD {"rows":[["0.8.0",null]],"source":"envs.py","defaults":{"0.8.0":false}}
 VLLM_MAX_AUDIO_CLIP_FILESIZE_MB {"rows":[["0.10.0",null]],"source":"envs.py","defaults":{"0.10.0":25}}
@@ -1193,10 +1193,10 @@ VLLM_PP_LAYER_PARTITION {"rows":[[null,null]],"source":"envs.py","defaults":{"0.
 VLLM_PREFIX_CACHE_RETENTION_INTERVAL {"rows":[["0.23.0","0.30.0"]],"source":"envs.py","defaults":{"0.23.0":null},"in\
 stead":"--prefix-cache-retention-interval {value}"}
 VLLM_PROCESS_NAME_PREFIX {"rows":[["0.10.1",null]],"source":"envs.py","defaults":{"0.10.1":{"code":"computed"}}}
-VLLM_PROFILER_DELAY_ITERS {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":0,"0.13.0":null},"in\
-stead":"--profiler-config.delay_iterations {value}"}
-VLLM_PROFILER_MAX_ITERS {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":0,"0.13.0":null},"inst\
-ead":"--profiler-config.max_iterations {value}"}
+VLLM_PROFILER_DELAY_ITERS {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":0,"0.13.0":null},"sa\
+me":["0.13.0"],"instead":"--profiler-config.delay_iterations {value}"}
+VLLM_PROFILER_MAX_ITERS {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":0,"0.13.0":null},"same\
+":["0.13.0"],"instead":"--profiler-config.max_iterations {value}"}
 VLLM_QUARK_EMU_MEM_OPT {"rows":[["0.9.0","0.10.0"]],"source":"envs.py","defaults":{"0.9.0":false},"instead":"","note\
 ":"nothing takes its place: vLLM decides by itself"}
 VLLM_RAISE_ON_LOGIT_NANS {"rows":[["0.28.0",null]],"source":"envs.py","defaults":{"0.28.0":false}}
@@ -1294,23 +1294,23 @@ instead":"","note":"nothing takes its place: vLLM decides by itself"}
 VLLM_TOOL_JSON_ERROR_AUTOMATIC_RETRY {"rows":[["0.11.1",null]],"source":"envs.py","defaults":{"0.11.1":false}}
 VLLM_TOOL_PARSE_REGEX_TIMEOUT_SECONDS {"rows":[["0.9.1",null]],"source":"envs.py","defaults":{"0.9.1":1}}
 VLLM_TORCH_CUDA_PROFILE {"rows":[["0.11.1","0.16.0"]],"source":"envs.py","defaults":{"0.11.1":false,"0.13.0":null},"\
-instead":"--profiler-config.profiler cuda"}
+same":["0.13.0"],"instead":"--profiler-config.profiler cuda"}
 VLLM_TORCH_PROFILER_DIR {"rows":[[null,"0.16.0"]],"source":"envs.py","defaults":{"0.7.3":null},"instead":"--profiler\
 -config.torch_profiler_dir {value}","note":"together with --profiler-config.profiler torch"}
 VLLM_TORCH_PROFILER_DISABLE_ASYNC_LLM {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":false,"0\
-.13.0":null},"instead":"--profiler-config.ignore_frontend true"}
+.13.0":null},"same":["0.13.0"],"instead":"--profiler-config.ignore_frontend true"}
 VLLM_TORCH_PROFILER_DUMP_CUDA_TIME_TOTAL {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":true,\
-"0.13.0":null},"instead":"--profiler-config.torch_profiler_dump_cuda_time_total {value}"}
+"0.13.0":null},"same":["0.13.0"],"instead":"--profiler-config.torch_profiler_dump_cuda_time_total {value}"}
 VLLM_TORCH_PROFILER_RECORD_SHAPES {"rows":[["0.10.1","0.16.0"]],"source":"envs.py","defaults":{"0.10.1":false,"0.13.\
-0":null},"instead":"--profiler-config.torch_profiler_record_shapes {value}"}
+0":null},"same":["0.13.0"],"instead":"--profiler-config.torch_profiler_record_shapes {value}"}
 VLLM_TORCH_PROFILER_USE_GZIP {"rows":[["0.12.0","0.16.0"]],"source":"envs.py","defaults":{"0.12.0":true,"0.13.0":nul\
-l},"instead":"--profiler-config.torch_profiler_use_gzip {value}"}
+l},"same":["0.13.0"],"instead":"--profiler-config.torch_profiler_use_gzip {value}"}
 VLLM_TORCH_PROFILER_WITH_FLOPS {"rows":[["0.10.1","0.16.0"]],"source":"envs.py","defaults":{"0.10.1":false,"0.13.0":\
-null},"instead":"--profiler-config.torch_profiler_with_flops {value}"}
+null},"same":["0.13.0"],"instead":"--profiler-config.torch_profiler_with_flops {value}"}
 VLLM_TORCH_PROFILER_WITH_PROFILE_MEMORY {"rows":[["0.10.1","0.16.0"]],"source":"envs.py","defaults":{"0.10.1":false,\
-"0.13.0":null},"instead":"--profiler-config.torch_profiler_with_memory {value}"}
+"0.13.0":null},"same":["0.13.0"],"instead":"--profiler-config.torch_profiler_with_memory {value}"}
 VLLM_TORCH_PROFILER_WITH_STACK {"rows":[["0.10.1","0.16.0"]],"source":"envs.py","defaults":{"0.10.1":true,"0.13.0":n\
-ull},"instead":"--profiler-config.torch_profiler_with_stack {value}"}
+ull},"same":["0.13.0"],"instead":"--profiler-config.torch_profiler_with_stack {value}"}
 VLLM_TPU_BUCKET_PADDING_GAP {"rows":[["0.8.3","0.26.0"]],"source":"envs.py","defaults":{"0.8.3":0},"instead":"","not\
 e":"TPU support is a plugin of its own"}
 VLLM_TPU_DISABLE_TOPK_TOPP_OPTIMIZATION {"rows":[["0.8.2","0.8.5"]],"source":"envs.py","defaults":{"0.8.2":false},"i\
@@ -1325,7 +1325,8 @@ VLLM_TRITON_FORCE_FIRST_CONFIG {"rows":[["0.24.0",null]],"source":"envs.py","def
 VLLM_TRITON_JIT_WARMUP_NUM_THREADS {"rows":[["0.31.0",null]],"source":"envs.py","defaults":{"0.31.0":4}}
 VLLM_TRITON_USE_TD {"rows":[["0.26.0",null]],"source":"envs.py","defaults":{"0.26.0":null}}
 VLLM_TUNED_CONFIG_FOLDER {"rows":[["0.10.1",null]],"source":"envs.py","defaults":{"0.10.1":null}}
-VLLM_USAGE_SOURCE {"rows":[[null,null]],"source":"envs.py","defaults":{"0.7.3":"","0.17.0":"production"}}
+VLLM_USAGE_SOURCE {"rows":[[null,null]],"source":"envs.py","defaults":{"0.7.3":"","0.17.0":"production"},"same":["0.\
+17.0"]}
 VLLM_USAGE_STATS_SERVER {"rows":[[null,null]],"source":"envs.py","defaults":{"0.7.3":"https://stats.vllm.ai"}}
 VLLM_USE_AITER_UNIFIED_ATTENTION {"rows":[["0.10.1","0.11.1"]],"source":"envs.py","defaults":{"0.10.1":false},"inste\
 ad":"VLLM_ROCM_USE_AITER_UNIFIED_ATTENTION={value}"}
