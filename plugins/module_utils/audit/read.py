@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,13 +15,20 @@ from ..services.schema import SERVICE_KEYS
 from ..versions import Version
 from .dashboard import is_dashboard, read_dashboard
 from .errors import AuditError
+from .reading.docker_run import read_docker_runs
 from .reading.map import KEYS, read_map
+from .reading.serve import read_serves
 from .reading.service import read_service_map, read_service_maps, subject_of_service
 from .rule_file import is_rule_file, read_rule_file
-from .subject import GRAFANA_DASHBOARD, MAP, PROMETHEUS_RULES, SERVICE, Subject
+from .subject import DOCKER_RUN, GRAFANA_DASHBOARD, MAP, PROMETHEUS_RULES, SERVE, SERVICE, Subject
 
 __all__ = ["read_subject", "read_subjects", "subject_of_service"]
 NAME = "subject"
+EXPECTED = (
+    "a `vllm serve` or `docker run` line, a compose file, a systemd unit, a Prometheus rule file or a Grafana dashboard"
+)
+_RUN = re.compile(r"\b(?:docker|podman|nerdctl)\s(?:[^\n;&|]*\s)?(?:run|create)\s")
+_SERVER = re.compile(r"\bvllm\s+serve\b|\bvllm[./]entrypoints[./]")
 _SHARED = {"image", "env"}
 _OF_MAPS = frozenset(KEYS) - _SHARED
 _OF_SERVICES = {key.name for key in SERVICE_KEYS} - _SHARED
@@ -41,6 +49,8 @@ def read_subjects(
     """Every subject of what is given, at least one; ``kind`` None means that it is recognised."""
     if isinstance(given, Mapping):
         return _of_map(given, version, name, kind)
+    if isinstance(given, str):
+        return _of_text(given, version, name, kind)
     raise AuditError(f"a {type(given).__name__} is nothing that can be audited; expected a map or a text")
 
 
@@ -72,3 +82,19 @@ def kind_of_map(given: Mapping[Any, Any]) -> str:
     if _SERVICES in given or (_OF_SERVICES & set(given) and not _OF_MAPS & set(given)):
         return SERVICE
     return MAP
+
+
+def kind_of_text(text: str) -> str | None:
+    """What a text is, by what only such a text has; None where it is nothing known."""
+    if _RUN.search(text):
+        return DOCKER_RUN
+    return SERVE if _SERVER.search(text) else None
+
+
+def _of_text(text: str, version: Version, name: str | None, kind: str | None) -> tuple[Subject, ...]:
+    found = kind or kind_of_text(text)
+    if found == DOCKER_RUN:
+        return read_docker_runs(text, version, name)
+    if found == SERVE:
+        return read_serves(text, version, name)
+    raise AuditError(f"the text is nothing that can be audited; expected {EXPECTED}")

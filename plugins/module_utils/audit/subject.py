@@ -117,15 +117,16 @@ class Subject:
     ``env`` is what the engine sees. ``host_bind`` is the address on which the server is reached from outside the
     container, where that is known. ``shell_text`` is text that a shell runs (``bash -c``, ExecStartPre), for the
     rules that read such text. ``model`` is the model as it is named, ``revision`` its commit.
+    What may hold a secret is not shown when a subject is printed.
     ``expressions`` are those of a rule file or a dashboard, ``recorded`` the names that its own rules record.
     """
 
     kind: str
     name: str
-    words: tuple[str, ...] | None = None
-    command: tuple[str, ...] | None = None
-    previous_words: tuple[str, ...] | None = None
-    env: Mapping[str, str] | None = None
+    words: tuple[str, ...] | None = field(default=None, repr=False)
+    command: tuple[str, ...] | None = field(default=None, repr=False)
+    previous_words: tuple[str, ...] | None = field(default=None, repr=False)
+    env: Mapping[str, str] | None = field(default=None, repr=False)
     container: Container | None = None
     host: HostFacts | None = None
     host_bind: str | None = None
@@ -134,9 +135,9 @@ class Subject:
     expressions: tuple[Expression, ...] = ()
     recorded: tuple[str, ...] = ()
     log_regex: str | None = None
-    shell_text: tuple[str, ...] = ()
+    shell_text: tuple[str, ...] = field(default=(), repr=False)
     compose_version_key: str | None = None
-    raw_text: str | None = None
+    raw_text: str | None = field(default=None, repr=False)
     has_key: bool | None = None
     exposed_without_key: bool = False
     problems: tuple[Problem, ...] = field(default=())

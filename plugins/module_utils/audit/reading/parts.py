@@ -76,3 +76,18 @@ def _last_colon(text: str) -> tuple[str, str, str]:
         if text[at] == ":" and depth <= 0:
             return text[:at], ":", text[at + 1 :]
     return "", "", text
+
+
+_GO_PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(h|ms|m|s|us|µs|ns)")
+_GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+def go_seconds(written: object) -> float | None:
+    """A time as Docker and compose read one (``90s``, ``1m30s``), in seconds; a bare number is seconds."""
+    text = (scalar(written) or "").strip()
+    if re.fullmatch(r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?", text):
+        return float(text)
+    parts = _GO_PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _GO_UNITS[unit] for number, unit in parts)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ...versions import Version
 from ..errors import AuditError
 from ..subject import SERVE, Subject
+from .reach import reached_on
 from .shell import Command, read_shell
 
 _MODULE = re.compile(r"vllm\.entrypoints\.(?:openai\.api_server|cli\.main|launch)")
@@ -62,35 +64,28 @@ def variables_in_front(command: Command, begin: int) -> dict[str, str]:
     return found
 
 
-def read_serve(text: str, name: str) -> Subject:
-    """Read the line, or the script that has it, as a subject."""
-    subjects = read_serves(text, name)
-    if not subjects:
-        raise AuditError("no command of the text starts vLLM; expected `vllm serve MODEL ...`")
-    return subjects[0]
-
-
-def read_serves(text: str, name: str) -> tuple[Subject, ...]:
-    """Every server that a script starts, each with the variables that the script exported before."""
+def read_serves(text: str, version: Version, name: str | None = None) -> tuple[Subject, ...]:
+    """Every server that a line or a script starts, each with the variables that the script exported before."""
     commands, problems = read_shell(text)
     exported: dict[str, str] = {}
     found = []
     for command in commands:
         words = tuple(command.words)
         begin = start_of_server(words)
-        if begin is not None:
-            env = {**exported, **variables_in_front(command, begin)}
-            found.append((words[begin:], env))
-        else:
+        if begin is None:
             exported.update(exports(command))
-    several = len(found) > 1
+        else:
+            found.append((words[begin:], {**exported, **variables_in_front(command, begin)}))
+    if not found:
+        raise AuditError("no command of the text starts vLLM; expected `vllm serve MODEL ...`")
+    named = name or SERVE
     return tuple(
         Subject(
             kind=SERVE,
-            name=f"{name} {number}" if several else name,
+            name=f"{named} {number}" if len(found) > 1 else named,
             words=words,
             env=env,
-            shell_text=(text,),
+            host_bind=reached_on(words, version),
             raw_text=text,
             problems=tuple(problems),
         )
