@@ -125,7 +125,7 @@ class History:
         gone: Version | None = None
         had = False
         for since, choices in self.choice_sets:
-            has = value in (choices or ())
+            has = had if choices is None else value in choices  # None: any value, so nothing was taken away
             if since <= version and had and not has:
                 gone = since
             had = has
