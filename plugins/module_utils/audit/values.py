@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..config import history
-from ..config.command_line import AMBIGUOUS
+from ..config.command_line import AMBIGUOUS, CommandLine
 from ..config.releases import RELEASES
 from ..findings import ERROR, Finding
+from ..versions import Version
 from .case import Case, Rule
 
 _SOURCE = "the literals of vllm/config and vllm/engine/arg_utils.py of the releases"
@@ -46,6 +47,9 @@ _INSIDE = {
     ("--speculative-config", "quantization"): "--quantization",
     ("--attention-config", "backend"): "--attention-backend",
 }
+# Until 0.14.1 a variable named the backend; what the variable alone could name is no literal of the option.
+_BACKEND = "VLLM_ATTENTION_BACKEND"
+_GONE = {("--attention-backend", "XFORMERS"): Version(0, 12)}
 
 
 class Said(NamedTuple):
@@ -57,7 +61,13 @@ class Said(NamedTuple):
 
 
 def _said(case: Case) -> Iterator[Said]:
-    line = case.line
+    named, backend = history.variable(_BACKEND), (case.subject.env or {}).get(_BACKEND, "")
+    if backend and named is not None and named.present(case.version):
+        yield Said("--attention-backend", _BACKEND, backend)
+    yield from _on_line(case.line)
+
+
+def _on_line(line: CommandLine | None) -> Iterator[Said]:
     if line is None:
         return
     for given in line.given:
@@ -86,9 +96,11 @@ def _removed_in(known: history.History, said: Said, case: Case) -> str | None:
     choices = known.choices(case.version) or ()
     if any(each in choices for each in _spellings(said.value)):
         return None
-    found = (known.choice_removed(each, case.version) for each in _spellings(said.value))
-    since = next((each for each in found if each is not None), None)
-    return None if since is None else str(since)
+    for each in _spellings(said.value):
+        since = _GONE.get((said.option, each)) or known.choice_removed(each, case.version)
+        if since is not None and since <= case.version:
+            return str(since)
+    return None
 
 
 def removed(case: Case) -> Iterator[Finding]:
