@@ -22,6 +22,7 @@ from .subject import SERVE, SERVICE
 _FLAG_SOURCE = "vllm/engine/arg_utils.py and vllm/config of the releases"
 _ENV_SOURCE = "vllm/envs.py of the releases"
 _LARGE = 160 << 30
+_LARGE_NAMES = re.compile(r"\b(?:g?b[23]00|mi3(?:00x|25x|5[05]x))\b", re.IGNORECASE)
 _MAMBA = re.compile(r"mamba|jamba|zamba|bamba|nemotron-?h|granite-4\.0-h|falcon-h1|qwen3-next|lfm2", re.IGNORECASE)
 
 
@@ -40,7 +41,11 @@ def _image(case: Case) -> str:
 
 def _is_large(case: Case) -> bool:
     host = case.subject.host
-    return bool(host and host.gpu_memory_bytes and host.gpu_memory_bytes >= _LARGE)
+    if host is None:
+        return False
+    if host.gpu_memory_bytes:
+        return host.gpu_memory_bytes >= _LARGE
+    return bool(_LARGE_NAMES.search(host.gpu or ""))
 
 
 def _is_fp8(line: CommandLine) -> bool:

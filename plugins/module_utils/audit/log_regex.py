@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from ..config.releases import RELEASES
 from ..findings import ERROR, WARNING, Finding
@@ -89,6 +89,13 @@ def _reads(pattern: re.Pattern[str], fact: str, version: Version, device: str, h
     return any(pattern.search(line) for line in lines(fact, version, device, headers))
 
 
+@lru_cache(maxsize=4)
+def _all(text: str, version: Version, device: str) -> tuple[Fate, ...]:
+    """The same for the text of a pattern; several rules ask for it, and trying all releases takes its time."""
+    pattern = compiled(text)
+    return tuple(fates(pattern, version, device)) if pattern else ()
+
+
 def check(case: Case, wanted: str) -> Iterator[Finding]:
     """The findings of one id."""
     text = case.subject.log_regex
@@ -101,7 +108,7 @@ def check(case: Case, wanted: str) -> Iterator[Finding]:
         return
     image = project_image(case)
     device = "CPU" if image is not None and image.build.endswith("cpu") else "GPU"
-    for fate in fates(pattern, case.version, device):
+    for fate in _all(text, case.version, device):
         if wanted == NOW and fate.fails_now:
             yield _now(case, text, fate)
         if wanted == LATER and fate.breaks_at:
@@ -128,7 +135,7 @@ def _now(case: Case, text: str, fate: Fate) -> Finding:
         severity=ERROR,
         subject=case.about(fate.fact),
         message=f"The pattern does not find {fate.fact} in the log of vLLM {case.version}: {why} in {fate.since}.",
-        expected=lines(fate.fact, case.version, "GPU", case.version)[:1] or None,
+        expected=next(iter(lines(fate.fact, case.version, "GPU", case.version)), None),
         observed=text,
         remedy="Leave out the anchor at the begin of the line, or fit the pattern to the line that is expected."
         if fate.header_only
@@ -145,7 +152,7 @@ def _later(case: Case, text: str, fate: Fate) -> Finding:
         severity=WARNING,
         subject=case.about(fate.fact),
         message=f"The pattern for {fate.fact} stops to match with vLLM {at}, which prints the line in another shape.",
-        expected=lines(fate.fact, at, "GPU", at)[:1] or None,
+        expected=next(iter(lines(fate.fact, at, "GPU", at)), None),
         observed=text,
         remedy=f"Before an upgrade to {at}, make the pattern match both shapes.",
         source=SOURCE,
