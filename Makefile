@@ -9,7 +9,7 @@ $(error Python >= 3.11 is needed and none was found. Debian and Ubuntu: apt-get 
 endif
 AGREE := $(if $(YES),--yes)
 VENV_PYTHON := .build/venv/bin/python
-LANES := lint unit docs package sanity older-core
+LANES := lint unit docs package facts sanity older-core
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test gpu1 gpu2 molecule engine lab bench setup packages clean $(LANES)

@@ -122,6 +122,14 @@ def lab_steps() -> list[Step]:
     return [Step("lab up", [tool("python"), "-m", "tests.lab", "up", "--hosts", "all"])]
 
 
+def no_archives() -> str | None:
+    """Why the source distributions cannot be had here: they are fetched once, then kept in the build folder."""
+    fetch = [tool("python"), str(REPO / "tools" / "fetch_sdist.py"), str(BUILD / "sdists"), "0.8.5"]
+    done = subprocess.run(fetch, check=False, capture_output=True, text=True)
+    why = done.stderr.strip().splitlines()[-1:] or ["it says nothing"]
+    return None if done.returncode == 0 else f"the package index gives no archive: {why[0]}"
+
+
 def molecule_steps() -> list[Step]:
     """One step a scenario."""
     scenarios = sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml"))
@@ -136,6 +144,9 @@ LANES = (
     ]),
     Lane("docs", "changelog fragments, plugin and role documentation", docs_steps),
     Lane("package", "the built tarball: contents, installation", lambda: [pytest_step("package", "tests/package")]),
+    Lane("facts", "what is known of vLLM's releases, against the sources of four", lambda: [
+        pytest_step("facts", "tests/facts")
+    ], obstacle=no_archives),
     Lane("sanity", "ansible-test sanity", lambda: [sanity_step("sanity", VENV)], limit=900),
     Lane("older-core", "units and sanity on the oldest ansible-core", older_core_steps, limit=900,
          obstacle=bootstrap.older_core_venv),

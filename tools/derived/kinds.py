@@ -160,13 +160,20 @@ def kind_of(types: Types, hint: ast.expr, optional_value: bool) -> str:
 
 
 def class_variables(function: ast.FunctionDef) -> dict[str, str]:
-    """``cache_kwargs = get_kwargs(CacheConfig)``: which variable holds the fields of which class."""
-    found = {}
+    """Which variable holds the fields of which class, or one field of it.
+
+    ``cache_kwargs = get_kwargs(CacheConfig)``, and after it ``block_size_kwargs = cache_kwargs["block_size"]``.
+    """
+    found: dict[str, str] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            match = re.match(r"get_kwargs\((\w+)\)(?:\[['\"](\w+)['\"]\])?$", ast.unparse(node.value))
+            text = ast.unparse(node.value)
+            match = re.match(r"get_kwargs\((\w+)\)(?:\[['\"](\w+)['\"]\])?$", text)
+            part = re.match(r"(\w+)\[['\"](\w+)['\"]\]$", text)
             if match:
-                found[node.targets[0].id] = ".".join(part for part in match.groups() if part)
+                found[node.targets[0].id] = ".".join(word for word in match.groups() if word)
+            elif part and part.group(1) in found:
+                found[node.targets[0].id] = f"{found[part.group(1)]}.{part.group(2)}"
     return found
 
 

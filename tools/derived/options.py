@@ -37,12 +37,21 @@ def read(source: Archive) -> dict[str, dict[str, Any]]:
 class _Reader:
     def __init__(self, types: Types) -> None:
         self.types = types
+        self.taken_out: dict[str, str] = {}
+
+    def _taken_out(self, function: ast.FunctionDef, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
+        """``kwargs["field"]["choices"].remove(VALUE)``: the field, as ``Class.field``, and the value."""
+        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+            match = re.match(r"(\w+)\[['\"](\w+)['\"]\]\[['\"]choices['\"]\]\.remove$", ast.unparse(call.func))
+            if match and match.group(1) in variables:
+                yield f"{variables[match.group(1)]}.{match.group(2)}", str(self.value(call.args[0]))
 
     def calls(self, module: ast.Module) -> Iterator[tuple[str, dict[str, Any]]]:
         """Options of add_argument calls."""
         for function in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)):
             if function.name in _FUNCTIONS:
                 variables = class_variables(function)
+                self.taken_out = dict(self._taken_out(function, variables))
                 for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
                     name = _name(call)
                     if name:
@@ -89,10 +98,8 @@ class _Reader:
     def _field(self, owner: str, name: str) -> dict[str, Any]:
         hint = self.types.fields(owner)[name]
         default = self.types.defaults(owner).get(name)
-        return {
-            "default": self.value(default) if default is not None else None,
-            "choices": self.choices(hint),
-        }
+        choices = [item for item in self.choices(hint) or () if item != self.taken_out.get(f"{owner}.{name}")]
+        return {"default": self.value(default) if default is not None else None, "choices": choices or None}
 
     def value(self, node: ast.expr, depth: int = 6) -> Any:
         """The value of a default: constants, fields, factories, members of enumerations, fields of other classes."""
