@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ..config import images
 from ..findings import ERROR, Finding
 from .case import Case, Rule
+from .hiding import hide
 from .image_name import project_image
 
 ID = "ENTRYPOINT_MISMATCH"
@@ -29,7 +30,7 @@ def check(case: Case) -> Iterator[Finding]:
     said = _repeated(command)
     if images.serve_is_entrypoint(version):
         if said:
-            rest = " ".join(command[len(said) :])
+            rest = " ".join(hide(command[len(said) :]))
             yield _finding(
                 case, " ".join(said), f"adds `{' '.join(said)}` to the `vllm serve` that the image already runs", rest
             )
@@ -65,7 +66,7 @@ def _finding(case: Case, part: str, what: str, instead: str) -> Finding:
         subject=case.about(part),
         message=f"The command {what}: the server exits at once with status 2, and a restart policy repeats that.",
         expected=instead,
-        observed=" ".join(case.subject.command or ())[:200],
+        observed=" ".join(hide(case.subject.command or ()))[:200],
         remedy=f"Write the command as: {instead}" if instead else "Give the model as the first word.",
         source=SOURCE,
         since=SINCE,

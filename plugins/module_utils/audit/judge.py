@@ -22,6 +22,7 @@ from . import (
     entrypoint,
     exposure,
     flags,
+    forms,
     log_regex,
     metrics,
     platform,
@@ -43,6 +44,7 @@ from .subject import Subject
 RULES: tuple[Rule, ...] = (
     *flags.RULES,
     *values.RULES,
+    *forms.RULES,
     *variables.RULES,
     *defaults.RULES,
     *upgrade.RULES,

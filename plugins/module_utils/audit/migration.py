@@ -8,7 +8,6 @@ Private to the collection.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,13 +16,9 @@ from ..config import history
 from ..config.command_line import AMBIGUOUS, Given
 from ..versions import Version
 from .case import Case
+from .hiding import hidden_value, hide
 from .rewrites import DROPPED, FIXED, RENAMED, TASKS, VARIABLES
 from .subject import SERVICE
-
-# A proposal is printed and stored: what opens a door is left for the person to fill in.
-_SECRET = "SECRET"
-_SECRET_OPTIONS = frozenset(("--api-key", "--hf-token"))
-_NAMES_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
 @dataclass
@@ -51,25 +46,11 @@ def propose(case: Case) -> dict[str, Any]:
         _variable(draft, name, value, case)
     return {
         "words": None if line is None else hide(draft.words),
-        "env": {name: _SECRET if _NAMES_SECRET.search(name) else value for name, value in draft.env.items()},
+        "env": {name: hidden_value(name, value) for name, value in draft.env.items()},
         "config": _as_map(hide(draft.words)) if case.subject.kind == SERVICE and line is not None else None,
         "changes": draft.changes,
         "open": draft.left_open,
     }
-
-
-def hide(words: Sequence[str]) -> list[str]:
-    """The words without the values of secret options."""
-    shown: list[str] = []
-    option = ""
-    for word in words:
-        if word.startswith("--"):
-            head, joined, _value_of = word.partition("=")
-            option = head.replace("_", "-")
-            shown.append(f"{head}={_SECRET}" if joined and option in _SECRET_OPTIONS else word)
-        else:
-            shown.append(_SECRET if option in _SECRET_OPTIONS else word)
-    return shown
 
 
 def _has(name: str, version: Version) -> bool:
