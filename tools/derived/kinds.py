@@ -66,7 +66,7 @@ class Types:
             yield "None" if head == "Optional" else ast.unparse(parts[0])
             for part in parts:
                 yield from self.members(part, depth)
-        elif head == "Annotated":
+        elif head in {"Annotated", "SkipValidation"}:  # the latter is pydantic's name for one
             yield from self.members(parts[0], depth)
         else:
             yield head

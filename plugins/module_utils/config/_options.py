@@ -158,9 +158,7 @@ OPTIONS: dict[str, tuple[tuple[str, str | None, str | None, tuple[str, ...]], ..
     "enable-bf16x3-router-gemm": (("flag", "0.26.0", "0.30.0", ()),),
     "enable-chunked-prefill": (
         ("flag_value", None, "0.8.5", ()),
-        ("flag", "0.8.5", "0.9.1", ()),
-        ("value", "0.9.1", "0.11.1", ()),
-        ("flag", "0.11.1", None, ()),
+        ("flag", "0.8.5", None, ()),
     ),
     "enable-cumem-allocator": (("flag", "0.22.0", None, ()),),
     "enable-dbo": (("flag", "0.11.0", None, ()),),
