@@ -54,7 +54,7 @@ class CommandLine:
     model: str | None = None
     model_is_positional: bool = False
     given: tuple[Given, ...] = ()
-    extras: tuple[str, ...] = ()
+    extras: tuple[str, ...] = field(default=(), repr=False)
     faults: tuple[LineFault, ...] = field(default=())
 
     def all(self, name: str) -> tuple[Given, ...]:
@@ -129,10 +129,21 @@ def _put(target: dict[str, Any], path: tuple[str, ...], text: str) -> None:
             below = target[key] = {}
         target = below
     if last.endswith("+"):
-        before = target.get(last[:-1])
-        target[last[:-1]] = [*(before if isinstance(before, list) else ()), *text.split(",")]
+        _merge(target, last[:-1], text.split(","))
         return
-    target[last] = _dotted_value(text)
+    _merge(target, last, _dotted_value(text))
+
+
+def _merge(target: dict[str, Any], key: str, value: Any) -> None:
+    """Maps grow together and lists grow, anything else is replaced."""
+    before = target.get(key)
+    if isinstance(before, dict) and isinstance(value, dict):
+        for each, inner in value.items():
+            _merge(before, each, inner)
+    elif isinstance(before, list) and isinstance(value, list):
+        target[key] = [*before, *value]
+    else:
+        target[key] = value
 
 
 def _dotted_value(text: str) -> Any:

@@ -19,7 +19,10 @@ from .options import option
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 _NONE = frozenset({known.FLAG, known.SWITCH})
 _MODEL = "--model"
-_LEVEL = "optimization-level"  # what -O means where it exists; before, it was the compilation's mode
+_LEVEL = "optimization-level"  # what -O means where it exists; before, it was a key of the compilation
+_SHORT_LEVEL = re.compile(r"-O(?:=?[^.=].*|=)?", re.DOTALL)
+_KEY_SINCE, _MODE_SINCE = Version(0, 9, 2), Version(0, 11, 1)
+_LEVELS = frozenset("0123")
 
 
 def read_command_line(words: Sequence[str], version: Version) -> CommandLine:
@@ -60,11 +63,7 @@ class _Reader:
                 self.free.append(word)
 
     def _option(self, word: str) -> None:
-        key, equals, joined = word.partition("=")
-        if word.startswith("-O") and len(word) > len("-O") and not word.startswith("-O."):
-            key, equals, joined = "-O", "=", word[3:] if word[2] == "=" else word[2:]
-        if key == "-O" and option(_LEVEL, self.version).present:
-            key = f"--{_LEVEL}"
+        key, equals, joined = self._level(word) if _SHORT_LEVEL.fullmatch(word) else word.partition("=")
         head, _dot, rest = key.partition(".")
         found = find_long(head.replace("_", "-"), self.version) if key.startswith("--") else None
         found = found or find_short(head, self.version)
@@ -74,6 +73,17 @@ class _Reader:
         self.given.append(
             Given(found.name, key, values, found.negated, path, found.how, found.taken_for, found.candidates)
         )
+
+    def _level(self, word: str) -> tuple[str, str, str]:
+        """``-O3``, ``-O=3``, ``-O 3``: what vLLM makes of them before argparse sees them."""
+        level = word[3:] if word.startswith("-O=") else word[2:]
+        if option(_LEVEL, self.version).present:
+            key = f"--{_LEVEL}"
+        elif self.version < _KEY_SINCE or not (level or set(self.words[self.at : self.at + 1]) & _LEVELS):
+            key = "-O"
+        else:
+            key = "-O.mode" if self.version >= _MODE_SINCE else "-O.level"
+        return key, "=" if len(word) > len("-O") else "", level
 
     def _following(self, found: Found, path: tuple[str, ...]) -> tuple[str, ...]:
         """The words that belong to an option without ``=``."""

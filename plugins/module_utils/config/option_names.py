@@ -17,6 +17,8 @@ from .command_line import UNKNOWN as UNKNOWN_NAME
 from .options import FLAG, UNKNOWN, option
 
 _NO = "--no-"
+_OTHER_WAY = {"--enable-": "--disable-", "--disable-": "--enable-"}  # vllm/utils/argparse_utils.py, EnableDisableAction
+_OTHER_WAY_SINCE = Version(0, 33, 0)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class _Names:
 
     def __init__(self, version: Version) -> None:
         self.words: dict[str, tuple[str, bool]] = {}
+        self._pairs = version >= _OTHER_WAY_SINCE
         for name, rows in OPTIONS.items():
             for kind, since, until, also in rows:
                 if _within(since, until, version):
@@ -47,6 +50,9 @@ class _Names:
         self.words.setdefault(word, (name, False))
         if kind == FLAG and word.startswith("--"):
             self.words.setdefault(_NO + word[2:], (name, True))
+            for begin, other in _OTHER_WAY.items() if self._pairs else ():
+                if word.startswith(begin):
+                    self.words.setdefault(other + word[len(begin) :], (name, True))
 
     def beginning(self, word: str) -> dict[str, tuple[str, bool]]:
         """The words that begin so."""
@@ -80,22 +86,28 @@ def find_long(word: str, version: Version) -> Found:
         name, negated = other
         taken = next(iter(begun.values()))[0] if len(begun) == 1 else None
         return Found(name, _kind(name, version), EXACT, negated, taken_for=taken)
+    return _begun(word, begun, version)
+
+
+def find_short(word: str, version: Version) -> Found:
+    """Look up ``-tp``, ``-O``; argparse takes the beginning of a short name, too."""
+    names = _names(version)
+    if word in names.words:
+        name, negated = names.words[word]
+        return Found(name, _kind(name, version), ALIAS, negated)
+    for name, also in _all_rows():
+        if word in also:
+            return Found(f"--{name}", _kind(f"--{name}", version), ALIAS)
+    return _begun(word, names.beginning(word), version)
+
+
+def _begun(word: str, begun: dict[str, tuple[str, bool]], version: Version) -> Found:
+    """The option of which a word is the beginning, where it is that of one alone."""
     if len(begun) == 1:
         name, negated = next(iter(begun.values()))
         return Found(name, _kind(name, version), PREFIX, negated)
     if begun:
         return Found(word, UNKNOWN, AMBIGUOUS, candidates=tuple(sorted(begun)))
-    return Found(word, UNKNOWN, UNKNOWN_NAME)
-
-
-def find_short(word: str, version: Version) -> Found:
-    """Look up ``-tp``, ``-O``."""
-    if word in _names(version).words:
-        name, negated = _names(version).words[word]
-        return Found(name, _kind(name, version), ALIAS, negated)
-    for name, also in _all_rows():
-        if word in also:
-            return Found(f"--{name}", _kind(f"--{name}", version), ALIAS)
     return Found(word, UNKNOWN, UNKNOWN_NAME)
 
 
