@@ -18,6 +18,7 @@ from .shown import env, given
 _ARGS = "vllm/engine/arg_utils.py"
 _ENVS = "vllm/envs.py"
 _SPLIT = Version(0, 10, 1)
+_OTHER_WAY = Version(0, 33)  # since then --disable-log-requests is the other way of --enable-log-requests
 
 
 @case_rule("attention_backend_env_removed_in_new_vllm", WARNING, f"{_ENVS} 0.14.1, 0.15.0", since=Version(0, 15))
@@ -61,7 +62,13 @@ def _written(case: Case, *names: str) -> str | None:
     return next((word for word in plain if word in names), None)
 
 
-@case_rule("disable_log_requests_removed_in_new_vllm", ERROR, f"{_ARGS} 0.16.0, 0.17.0", since=Version(0, 17))
+@case_rule(
+    "disable_log_requests_removed_in_new_vllm",
+    ERROR,
+    f"{_ARGS} 0.16.0, 0.17.0; vllm/utils/argparse_utils.py 0.33.0",
+    since=Version(0, 17),
+    until=_OTHER_WAY,
+)
 def _log_requests(case: Case) -> Iterator[Said]:
     if _written(case, "--disable-log-requests"):
         yield Said(
@@ -76,7 +83,7 @@ def _misspelt(case: Case) -> Iterator[Said]:
     written = _written(case, "--disable-log-request")
     if not written:
         return
-    gone = case.version >= Version(0, 17)
+    gone = Version(0, 17) <= case.version < _OTHER_WAY
     yield Said(
         written,
         "no option has this name"
