@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..config import history
-from ..config.command_line import AMBIGUOUS, Given
+from ..config.command_line import AMBIGUOUS, CommandLine, Given
 from ..versions import Version
 from .case import Case
 from .hiding import hidden_value, hide
 from .rewrites import DROPPED, FIXED, RENAMED, TASKS, VARIABLES
-from .subject import SERVICE
+from .subject import SERVE, SERVICE
+
+_MODEL = "--model"
+_SERVE_IS_ENTRYPOINT = Version(0, 11, 1)
 
 
 @dataclass
@@ -38,10 +41,10 @@ def propose(case: Case) -> dict[str, Any]:
     draft = _Draft()
     line = case.line
     if line is not None:
-        if line.model_is_positional and line.model is not None:
-            draft.words.append(line.model)
+        _model(draft, line, case)
         for given in line.given:
-            _option(draft, given, case.version)
+            if given.name != _MODEL:
+                _option(draft, given, case.version)
     for name, value in sorted((case.subject.env or {}).items()):
         _variable(draft, name, value, case)
     return {
@@ -51,6 +54,25 @@ def propose(case: Case) -> dict[str, Any]:
         "changes": draft.changes,
         "open": draft.left_open,
     }
+
+
+def _model(draft: _Draft, line: CommandLine, case: Case) -> None:
+    """The model first: by itself, or as an option where the words go to an image that runs api_server."""
+    if line.model is None:
+        return
+    as_option = not line.model_is_positional
+    if case.subject.kind != SERVE and case.previous is not None:
+        was, is_now = case.previous >= _SERVE_IS_ENTRYPOINT, case.version >= _SERVE_IS_ENTRYPOINT
+        if was != is_now and as_option == is_now:
+            as_option = not is_now
+            option, alone = f"{_MODEL} {line.model}", line.model
+            before, after = (option, alone) if is_now else (alone, option)
+            draft.change(
+                before,
+                after,
+                f"the image of vLLM {case.version} runs {'vllm serve' if is_now else 'the api_server module'}",
+            )
+    draft.words += [_MODEL, line.model] if as_option else [line.model]
 
 
 def _has(name: str, version: Version) -> bool:
@@ -66,13 +88,14 @@ def _as_given(given: Given) -> list[str]:
 
 def _option(draft: _Draft, given: Given, version: Version) -> None:
     known = history.flag(given.name)
-    if given.how == AMBIGUOUS or known is None or known.present(version):
+    if given.how == AMBIGUOUS or known is None or _stays(given.name, known, version):
         draft.words += _as_given(given)
         return
     new = None if given.negated else _rewritten(given, version)
     if new is None:
         draft.words += _as_given(given)
-        hint = known.replacement_for(" ".join(given.values) or None)
+        gone = known.removed_since(version) is not None
+        hint = known.replacement_for(" ".join(given.values) or None) if gone else None
         draft.left_open.append(
             f"{given.name}: not in vLLM {version}; " + (f"perhaps {hint}" if hint else "take it out")
         )
@@ -80,6 +103,13 @@ def _option(draft: _Draft, given: Given, version: Version) -> None:
     draft.words += new
     why = DROPPED.get(given.name) or f"vLLM {version} has it under this name"
     draft.change(given.name, " ".join(new), why)
+
+
+def _stays(name: str, known: history.History, version: Version) -> bool:
+    """Whether the release has it, and nothing certain to write in its place before it goes."""
+    return known.present(version) and not (
+        name in RENAMED and known.deprecation(version) and _has(RENAMED[name], version)
+    )
 
 
 def _rewritten(given: Given, version: Version) -> list[str] | None:
