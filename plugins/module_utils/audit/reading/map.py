@@ -89,6 +89,11 @@ class _Reader:
         else:
             self.parts[key] = read
 
+    def name(self, key: str, value: object) -> None:
+        """Who reads the map gives it its name, which may be another one."""
+        if not isinstance(value, str):
+            self.wrong(key, _TEXT)
+
     def image(self, key: str, value: object) -> None:
         if isinstance(value, str):
             self.container["image"] = value
@@ -193,6 +198,6 @@ _READERS: dict[str, Callable[[_Reader, str, Any], None]] = {
     "unit": _Reader.unit,
     "alert_expr": _Reader.text,
     "log_regex": _Reader.text,
-    "name": _Reader.text,
+    "name": _Reader.name,
 }
 KEYS = tuple(_READERS)

@@ -75,10 +75,7 @@ class _Reader:
         """``2>&1`` and ``&>log`` have an ampersand that ends nothing."""
         after = self.text[self.at : self.at + 1]
         before = self.word[-1] if self.word else ""
-        if letter != "&" or not (before in {"<", ">"} or after == ">"):
-            return False
-        self._put(letter)
-        return True
+        return letter == "&" and (before in {"<", ">"} or after == ">")
 
     def _comment(self) -> None:
         end = self.text.find("\n", self.at)
