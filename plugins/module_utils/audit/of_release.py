@@ -8,15 +8,14 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..findings import ERROR, Finding
-from ..services.measures import size
 from .errors import AuditError
 from .judge import audit_config
-from .subject import SERVICE, Container, Publish, Subject
-
-KEY = "VLLM_API_KEY"
+from .reading.service import subject_of_content
+from .subject import Subject
 
 
 def subject_of_release(
@@ -29,30 +28,8 @@ def subject_of_release(
 
     That it may listen without a key was decided when the inventory was judged, and is no finding here.
     """
-    secrets = tuple(secret_names)
-    has_key = KEY in secrets or any(str(word).partition("=")[0] == "--api-key" for word in content["args"])
-    port, bind = str(content["port"]), str(content["bind"])
-    published = () if content["network"] == "host" else (Publish(bind, port, port),)
-    return Subject(
-        kind=SERVICE,
-        name=name,
-        words=tuple(content["args"]),
-        previous_words=None if previous_words is None else tuple(previous_words),
-        env={**content["env"]},
-        host_bind=bind,
-        has_key=has_key,
-        exposed_without_key=not has_key,
-        container=Container(
-            runner="gpuhosts",
-            image=f"{content['image']}:{content['tag']}",
-            shm_bytes=size(str(content["shm_size"]))[1],
-            network=str(content["network"]),
-            publishes=published,
-            user=content["user"],
-            gpus=str(content["gpus"]),
-            secret_env=secrets,
-        ),
-    )
+    subject = subject_of_content(name, content, secret_names, previous_words)
+    return replace(subject, exposed_without_key=not subject.has_key)
 
 
 def upgrade_findings(name: str, running: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Finding]:
