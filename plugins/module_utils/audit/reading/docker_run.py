@@ -7,9 +7,6 @@ Private to the collection.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 from ...versions import Version
 from ..errors import AuditError
 from ..subject import DOCKER_RUN, Container, Problem, Subject
@@ -17,24 +14,12 @@ from .inside import Inside, read_inside
 from .parts import SIZE_EXPECTED, environment, go_seconds, publish, size_bytes
 from .reach import EVERY, reached_on
 from .run_options import RunLine, read_run_line
-from .shell import read_shell, split_words
+from .script import read_script, start_of_run
+from .shell import split_words
 
-_ENGINE = re.compile(r"(?:.*/)?(?:docker|podman|nerdctl)")
 _KEY = "VLLM_API_KEY"
 _NVIDIA = "nvidia.com/gpu"
 ENOUGH = 1 << 50  # a size that a variable says: nobody is warned of what is not known
-
-
-def start_of_run(words: Sequence[str]) -> int | None:
-    """Where the options of ``docker run`` begin in a command, None where it is none."""
-    for at, word in enumerate(words):
-        if _ENGINE.fullmatch(word):
-            for after in range(at + 1, len(words)):
-                if words[after] in {"run", "create"}:
-                    return after + 1
-                if words[after] in {"exec", "compose", "build", "pull", "rm", "stop", "logs"}:
-                    return None
-    return None
 
 
 def read_docker_run(text: str, version: Version, name: str | None = None) -> Subject:
@@ -44,7 +29,7 @@ def read_docker_run(text: str, version: Version, name: str | None = None) -> Sub
 
 def read_docker_runs(text: str, version: Version, name: str | None = None) -> tuple[Subject, ...]:
     """Every container of a script that runs vLLM; where none says so, every container."""
-    commands, problems = read_shell(text)
+    commands, problems = read_script(text)
     found: list[Subject] = []
     for command in commands:
         begin = start_of_run(command.words)

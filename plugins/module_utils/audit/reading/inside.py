@@ -7,16 +7,11 @@ Private to the collection.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..subject import Problem
-from .serve import exports, served_words, start_of_server, variables_in_front
-from .shell import read_shell
-
-_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|k)?sh")
-_SHELL_TEXT = re.compile(r"-[a-z]*c")
+from .script import servers, start_of_server, text_of_shell
 
 
 @dataclass(frozen=True)
@@ -37,34 +32,21 @@ def read_inside(entrypoint: Sequence[str] | None, command: Sequence[str]) -> Ins
     """Read entry point and command together; ``entrypoint`` None is that of the image, which starts the server."""
     whole = (*(entrypoint or ()), *command)
     own = None if entrypoint is not None else tuple(command)
-    text = _text_of_shell(whole)
+    begin = start_of_server(whole)
+    text = text_of_shell(whole) if begin is None else None
     if text is not None:
-        return _of_shell(text, own)
+        found, exported, problems = servers(text)
+        words, env = found[0] if found else (None, exported)
+        return Inside(words, own, env, (text,), tuple(problems))
     if entrypoint is None:
         return Inside(served_words(command), own)
-    begin = start_of_server(whole)
     return Inside(None if begin is None else whole[begin:])
 
 
-def _text_of_shell(words: Sequence[str]) -> str | None:
-    """The text of ``bash -c TEXT``, also behind ``env``, ``tini --`` and the like."""
-    for at, word in enumerate(words[:-1]):
-        if _SHELL.fullmatch(word):
-            rest = words[at + 1 :]
-            after = next((place for place, each in enumerate(rest) if _SHELL_TEXT.fullmatch(each)), None)
-            return None if after is None or after + 1 >= len(rest) else rest[after + 1]
-        if not word.startswith("-") and start_of_server(words[at : at + 3]) is not None:
-            return None
-    return None
-
-
-def _of_shell(text: str, own: tuple[str, ...] | None) -> Inside:
-    commands, problems = read_shell(text)
-    exported: dict[str, str] = {}
-    for command in commands:
-        begin = start_of_server(tuple(command.words))
-        if begin is not None:
-            env = {**exported, **variables_in_front(command, begin)}
-            return Inside(tuple(command.words[begin:]), own, env, (text,), tuple(problems))
-        exported.update(exports(command))
-    return Inside(None, own, exported, (text,), tuple(problems))
+def served_words(command: Sequence[str]) -> tuple[str, ...]:
+    """What the server gets of a command: all of it, where it does not begin with the server's own name."""
+    words = tuple(command)
+    begin = start_of_server(words)
+    if begin is not None:
+        return words[begin:]
+    return words[1:] if words[:1] == ("serve",) else words

@@ -12,8 +12,8 @@ from typing import Any, Callable
 
 from ..errors import AuditError
 from ..subject import MAP, Container, HostFacts, Problem, Publish, Subject, UnitFile
+from .inside import served_words
 from .parts import SIZE_EXPECTED, environment, publish, scalar, size_bytes
-from .serve import served_words
 from .shell import split_words
 
 WORDS = "a list of words, or one text"
