@@ -29,7 +29,7 @@ EXPECTED = (
 )
 _RUN = re.compile(r"\b(?:docker|podman|nerdctl)\s(?:[^\n;&|]*\s)?(?:run|create)\s")
 _SERVER = re.compile(r"\bvllm\s+serve\b|\bvllm[./]entrypoints[./]")
-_SHARED = {"image", "env"}
+_SHARED = {"image", "env", "exposed_without_key", "name"}
 _OF_MAPS = frozenset(KEYS) - _SHARED
 _OF_SERVICES = {key.name for key in SERVICE_KEYS} - _SHARED
 _SERVICES = "vllm_services"

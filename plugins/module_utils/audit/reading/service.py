@@ -65,7 +65,7 @@ def subject_of_content(
 
 def read_service_map(given: Mapping[str, Any], version: Version, name: str) -> Subject:
     """One definition as an inventory has it under its service's name, as ``version`` would run it."""
-    (subject,) = read_service_maps({name: given}, version)
+    (subject,) = read_service_maps({name: {key: item for key, item in given.items() if key != "name"}}, version)
     return subject
 
 
