@@ -77,7 +77,7 @@ class HostFacts:
 class UnitFile:
     """A systemd unit: (section, key, value) in their order; keys of a ``unit`` map have no section ('')."""
 
-    entries: tuple[tuple[str, str, str], ...] = ()
+    entries: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
 
     def all(self, key: str, section: str | None = None) -> tuple[str, ...]:
         """Every value of a key, in one section or in any."""

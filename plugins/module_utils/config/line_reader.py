@@ -32,7 +32,8 @@ def read_command_line(words: Sequence[str], version: Version) -> CommandLine:
     positional = reader.free[0] if reader.free else None
     model = next((given.values[0] for given in reader.given if given.name == _MODEL and given.values), positional)
     extras = tuple(reader.free[1:])
-    faults = [*reader.faults, *(LineFault(word, "no option takes this word") for word in extras)]
+    stray = (word for word in extras if not word.startswith("$"))  # a variable may hold options, or nothing
+    faults = [*reader.faults, *(LineFault(word, "no option takes this word") for word in stray)]
     return CommandLine(model, positional is not None, tuple(reader.given), extras, tuple(faults))
 
 

@@ -210,6 +210,7 @@ def test_what_argparse_refuses_is_a_fault() -> None:
     assert [fault.written for fault in read("m --enforce-eager=true").faults] == ["--enforce-eager"]
     assert [fault.written for fault in read("m --port").faults] == ["--port"]
     assert [fault.written for fault in read("m other --port 1").faults] == ["other"]
+    assert read("m --enforce-eager $MORE ${EVEN_MORE}").faults == ()
     assert read("m -- --port 1").extras == ("--port", "1")
     assert read("--model m --port 1").model == "m"
     assert read("--model m --port 1").model_is_positional is False
