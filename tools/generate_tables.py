@@ -75,7 +75,19 @@ def releases(names: list[str]) -> str:
 def entry(fact: Facts) -> dict[str, Any]:
     """One fact as the table has it: short keys, nothing that is empty."""
     dashed = {"rows": [[row.get("since"), row.get("until")] for row in joined(fact["rows"])]}
-    kept = ("source", "defaults", "same", "choices", "type", "hidden", "deprecated", "instead", "instead_for", "note")
+    kept = (
+        "source",
+        "defaults",
+        "same",
+        "choices",
+        "type",
+        "hidden",
+        "deprecated",
+        "instead",
+        "instead_for",
+        "instead_until",
+        "note",
+    )
     dashed.update({key: fact[key] for key in kept if key in fact})
     also = sorted({name for row in fact["rows"] for name in row.get("also", ())})
     return {**dashed, "also": also} if also else dashed

@@ -16,8 +16,7 @@ FLAGS = """\
 :{"0.11.1":null,"0.14.0":"allgather_reducescatter"},"same":["0.14.0"],"choices":{"0.11.1":{"all":["naive","pplx","de\
 epep_high_throughput","deepep_low_latency","allgather_reducescatter","flashinfer_all2allv"]},"0.15.0":{"add":["mori"\
 ]},"0.18.0":{"add":["nixl_ep","flashinfer_nvlink_two_sided","flashinfer_nvlink_one_sided"]},"0.23.0":{"add":["mori_h\
-igh_throughput","mori_low_latency"],"remove":["mori"]},"0.24.0":{"add":["deepep_v2"]},"0.31.0":{"add":["moonep"]},"0\
-.32.0":{"add":["passthrough"]}}}
+igh_throughput","mori_low_latency"],"remove":["mori"]},"0.24.0":{"add":["deepep_v2"]},"0.31.0":{"add":["moonep"]}}}
 --allow-credentials {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.allow_credentials","\
 defaults":{"0.7.3":false}}
 --allow-deprecated-quantization {"rows":[["0.14.0",null]],"source":"engine/arg_utils.py ModelConfig.allow_deprecated\
@@ -352,7 +351,8 @@ ional_properties true"}
 isable_any_whitespace","defaults":{"0.9.0":false},"instead":"--structured-outputs-config.disable_any_whitespace true\
 "}
 --guided-decoding-disable-fallback {"rows":[["0.9.0","0.11.0"]],"source":"engine/arg_utils.py DecodingConfig.disable\
-_fallback","defaults":{"0.9.0":false},"instead":"--structured-outputs-config.disable_fallback true"}
+_fallback","defaults":{"0.9.0":false},"instead":"--structured-outputs-config.disable_fallback true","instead_until":\
+"0.18.0"}
 --h11-max-header-count {"rows":[["0.10.1.1",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.h11_max_hea\
 der_count","defaults":{"0.10.1.1":256}}
 --h11-max-incomplete-event-size {"rows":[["0.10.1.1",null]],"source":"entrypoints/common/cli_args.py FrontendArgs.h1\
@@ -413,7 +413,10 @@ l","defaults":{"0.10.1":false}}
 --limit-mm-per-prompt {"rows":[[null,null]],"source":"engine/arg_utils.py MultiModalConfig.limit_per_prompt","defaul\
 ts":{"0.7.3":null,"0.8.5":{},"0.9.0":{"code":"cast(dict[str, int], get_field(ModelConfig, 'limit_mm_per_prompt'))"},\
 "0.11.0":{},"0.31.0":{"code":"MultiModalDummyOptions()"}},"same":["0.8.5"]}
---linear-backend {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py","defaults":{"0.22.0":null}}
+--linear-backend {"rows":[["0.22.0",null]],"source":"engine/arg_utils.py","defaults":{"0.22.0":"auto"},"choices":{"0\
+.22.0":{"all":["auto","cutlass","flashinfer_cutlass","flashinfer_trtllm","flashinfer_cudnn","marlin","triton","deep_\
+gemm","torch","aiter","machete","fbgemm","conch","exllama","emulation"]},"0.24.0":{"add":["flashinfer_cutedsl","flas\
+hinfer_b12x"]},"0.25.0":{"add":["humming","xpu","xpu_woq"]},"0.28.0":{"add":["b12x"]}}}
 --load-format {"rows":[[null,null]],"source":"engine/arg_utils.py LoadConfig.load_format","defaults":{"0.7.3":"auto"\
 },"choices":{"0.7.3":{"all":["auto","pt","safetensors","npcache","dummy","tensorizer","sharded_state","gguf","bitsan\
 dbytes","mistral","runai_streamer"]},"0.8.2":{"add":["fastsafetensors"]},"0.8.5":{"add":["runai_streamer_sharded"]},\
@@ -572,7 +575,13 @@ defaults":{"0.25.0":{}}}
 ,"choices":{"0.7.3":{"all":["auto","vllm","transformers"]},"0.10.2":{"add":["terratorch"]}}}
 --model-loader-extra-config {"rows":[[null,null]],"source":"engine/arg_utils.py LoadConfig.model_loader_extra_config\
 ","defaults":{"0.7.3":null,"0.8.5":{}},"same":["0.8.5"]}
---moe-backend {"rows":[["0.17.0",null]],"source":"engine/arg_utils.py","defaults":{"0.17.0":null}}
+--moe-backend {"rows":[["0.17.0",null]],"source":"engine/arg_utils.py","defaults":{"0.17.0":"auto"},"choices":{"0.17\
+.0":{"all":["auto","triton","deep_gemm","cutlass","flashinfer_trtllm","flashinfer_cutlass","flashinfer_cutedsl","mar\
+lin","aiter"]},"0.20.0":{"add":["deep_gemm_mega_moe","emulation"]},"0.21.0":{"add":["humming","triton_unfused"]},"0.\
+22.0":{"add":["flashinfer_b12x"]},"0.24.0":{"add":["flydsl"]},"0.25.0":{"add":["hpc"]},"0.27.0":{"add":["batched_tri\
+ton"]},"0.29.0":{"add":["b12x","flashinfer_moe_ep_mega_deep_gemm","flashinfer_moe_ep_mega_cutedsl"]},"0.30.0":{"add"\
+:["aiter_triton_mxfp4_bf16","rdna3"]},"0.32.0":{"add":["flashinfer_moe_ep_cutedsl","aiter_mega_moe"],"remove":["flas\
+hinfer_moe_ep_mega_cutedsl"]},"0.33.0":{"add":["aiter_triton_mxfp4_mxfp4"]}}}
 --monokernel {"rows":[["0.33.0",null]],"source":"engine/arg_utils.py KernelConfig.monokernel","defaults":{"0.33.0":f\
 alse}}
 --multi-step-stream-outputs {"rows":[[null,"0.10.1"]],"source":"engine/arg_utils.py SchedulerConfig.multi_step_strea\
@@ -734,7 +743,9 @@ ts":{"0.33.0":"cumem"}}
 d_cudagraph","defaults":{"0.32.0":false}}
 --sleep-preserve-parameter-names {"rows":[["0.31.0",null]],"source":"engine/arg_utils.py ModelConfig.sleep_preserve_\
 parameter_names","defaults":{"0.31.0":[]}}
---sparse-indexer-topk-backend {"rows":[["0.30.0",null]],"source":"engine/arg_utils.py","defaults":{"0.30.0":null}}
+--sparse-indexer-topk-backend {"rows":[["0.30.0",null]],"source":"engine/arg_utils.py","defaults":{"0.30.0":"auto"},\
+"choices":{"0.30.0":{"all":["auto","deep_select","cooperative","persistent","per_row","flashinfer","torch"]},"0.32.0\
+":{"add":["aiter"]}}}
 --spec-decoding-acceptance-method {"rows":[[null,"0.8.3"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":"rejec\
 tion_sampler"},"choices":{"0.7.3":{"all":["rejection_sampler","typical_acceptance_sampler"]}},"instead":"","note":"t\
 he V1 engine knows rejection sampling"}
@@ -755,7 +766,7 @@ aults":{"0.22.0":null}}
 --speculative-config {"rows":[["0.8.2",null]],"source":"engine/arg_utils.py VllmConfig.speculative_config","defaults\
 ":{"0.8.2":null},"also":["-sc"]}
 --speculative-disable-by-batch-size {"rows":[[null,"0.8.3"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":null\
-},"instead":"--speculative-config.disable_by_batch_size {value}","note":"the key is gone from later releases"}
+},"instead":"--speculative-config.disable_by_batch_size {value}","instead_until":"0.17.0"}
 --speculative-disable-mqa-scorer {"rows":[[null,"0.8.3"]],"source":"engine/arg_utils.py","defaults":{"0.7.3":false},\
 "instead":"","note":"belonged to the V0 engine"}
 --speculative-draft-tensor-parallel-size {"rows":[[null,"0.8.3"]],"source":"engine/arg_utils.py","defaults":{"0.7.3"\
@@ -968,7 +979,7 @@ VLLM_DISABLE_COMPILE_CACHE {"rows":[[null,null]],"source":"envs.py","defaults":{
 VLLM_DISABLE_DSV4_MEGAMOE_SHARED_EXPERT_FUSION {"rows":[["0.29.0",null]],"source":"envs.py","defaults":{"0.29.0":fal\
 se}}
 VLLM_DISABLE_FLASHINFER_PREFILL {"rows":[["0.11.0","0.15.0"]],"source":"envs.py","defaults":{"0.11.0":false},"instea\
-d":"--attention-config.disable_flashinfer_prefill true"}
+d":"--attention-config.disable_flashinfer_prefill true","instead_until":"0.22.0"}
 VLLM_DISABLE_LOG_LOGO {"rows":[["0.15.0",null]],"source":"envs.py","defaults":{"0.15.0":false}}
 VLLM_DISABLE_NCCL_FOR_DP_SYNCHRONIZATION {"rows":[["0.11.0","0.11.1"]],"source":"envs.py","defaults":{"0.11.0":false\
 },"instead":"--disable-nccl-for-dp-synchronization"}
@@ -1124,8 +1135,8 @@ VLLM_MM_HASHER_ALGORITHM {"rows":[["0.15.0","0.30.0"]],"source":"envs.py","defau
 --mm-hasher-algorithm {value}"}
 VLLM_MM_INPUT_CACHE_GIB {"rows":[["0.8.0","0.13.0"]],"source":"envs.py","defaults":{"0.8.0":8,"0.10.1":4},"instead":\
 "--mm-processor-cache-gb {value}"}
-VLLM_MM_INPUT_CACHE_SIZE {"rows":[[null,"0.8.0"]],"source":"envs.py","defaults":{"0.7.3":256},"instead":"VLLM_MM_INP\
-UT_CACHE_GIB","note":"it counted items, its successor gibibytes; since 0.10.1 --mm-processor-cache-gb"}
+VLLM_MM_INPUT_CACHE_SIZE {"rows":[[null,"0.8.0"]],"source":"envs.py","defaults":{"0.7.3":256},"instead":"--mm-proces\
+sor-cache-gb","note":"it counted items; VLLM_MM_INPUT_CACHE_GIB from 0.8.0 to 0.12.0"}
 VLLM_MODEL_REDIRECT_PATH {"rows":[["0.8.3",null]],"source":"envs.py","defaults":{"0.8.3":null}}
 VLLM_MOE_DP_CHUNK_SIZE {"rows":[["0.9.2","0.20.0"]],"source":"envs.py","defaults":{"0.9.2":256},"instead":"","note":\
 "the MoE layers are not cut into chunks any more"}
@@ -1334,7 +1345,7 @@ VLLM_USE_AOT_COMPILE {"rows":[["0.11.1",null]],"source":"envs.py","defaults":{"0
 VLLM_USE_BREAKABLE_CUDAGRAPH {"rows":[["0.22.0",null]],"source":"envs.py","defaults":{"0.22.0":false}}
 VLLM_USE_BYTECODE_HOOK {"rows":[["0.11.1",null]],"source":"envs.py","defaults":{"0.11.1":false,"0.17.0":true}}
 VLLM_USE_CUDNN_PREFILL {"rows":[["0.10.0","0.15.0"]],"source":"envs.py","defaults":{"0.10.0":false},"instead":"--att\
-ention-config.use_cudnn_prefill true"}
+ention-config.use_cudnn_prefill true","instead_until":"0.22.0"}
 VLLM_USE_DEEP_GEMM {"rows":[["0.8.3",null]],"source":"envs.py","defaults":{"0.8.3":false,"0.11.0":true}}
 VLLM_USE_DEEP_GEMM_E8M0 {"rows":[["0.10.1",null]],"source":"envs.py","defaults":{"0.10.1":true}}
 VLLM_USE_DEEP_GEMM_E8M0_HOPPER {"rows":[["0.10.2","0.11.1"]],"source":"envs.py","defaults":{"0.10.2":false},"instead\
@@ -1379,7 +1390,7 @@ VLLM_USE_RAY_COMPILED_DAG {"rows":[[null,"0.11.1"]],"source":"envs.py","defaults
 VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE {"rows":[["0.8.3","0.33.0"]],"source":"envs.py","defaults":{"0.8.3":"auto"},"\
 instead":"","note":"the Ray executor that read it is gone"}
 VLLM_USE_RAY_COMPILED_DAG_NCCL_CHANNEL {"rows":[[null,"0.8.3"]],"source":"envs.py","defaults":{"0.7.3":true},"instea\
-d":"VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE","note":"gone in 0.33.0 itself"}
+d":"VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE","instead_until":"0.33.0"}
 VLLM_USE_RAY_COMPILED_DAG_OVERLAP_COMM {"rows":[[null,"0.33.0"]],"source":"envs.py","defaults":{"0.7.3":false},"inst\
 ead":"","note":"the Ray executor that read it is gone"}
 VLLM_USE_RAY_SPMD_WORKER {"rows":[[null,"0.11.1"]],"source":"envs.py","defaults":{"0.7.3":false},"instead":"","note"\
@@ -1400,11 +1411,12 @@ tead":"--attention-backend","note":"VLLM_ATTENTION_BACKEND before 0.13.0"}
 VLLM_USE_TRTLLM_ATTENTION {"rows":[["0.10.1","0.15.0"]],"source":"envs.py","defaults":{"0.10.1":null},"instead":"--a\
 ttention-config.use_trtllm_attention {value}"}
 VLLM_USE_TRTLLM_DECODE_ATTENTION {"rows":[["0.10.0","0.10.1"]],"source":"envs.py","defaults":{"0.10.0":{"code":"comp\
-uted"}},"instead":"VLLM_USE_TRTLLM_ATTENTION","note":"a flag of --attention-config since 0.13.0"}
+uted"}},"instead":"--attention-config.use_trtllm_attention {value}","note":"VLLM_USE_TRTLLM_ATTENTION before 0.13.0"\
+}
 VLLM_USE_TRTLLM_FP4_GEMM {"rows":[["0.10.1","0.11.1"]],"source":"envs.py","defaults":{"0.10.1":{"code":"computed"}},\
-"instead":"VLLM_NVFP4_GEMM_BACKEND","note":"since 0.22.0 --linear-backend"}
+"instead":"--linear-backend","note":"VLLM_NVFP4_GEMM_BACKEND from 0.11.1 to 0.23.0 (judged)"}
 VLLM_USE_TRTLLM_RAGGED_DEEPSEEK_PREFILL {"rows":[["0.11.1","0.15.0"]],"source":"envs.py","defaults":{"0.11.1":false}\
-,"instead":"--attention-config.use_trtllm_ragged_deepseek_prefill true"}
+,"instead":"--attention-config.use_trtllm_ragged_deepseek_prefill true","instead_until":"0.22.0"}
 VLLM_USE_V1 {"rows":[[null,"0.11.1"]],"source":"envs.py","defaults":{"0.7.3":false,"0.8.0":true},"instead":"","note"\
 :"there is one engine, V1, since 0.11.0"}
 VLLM_USE_V2_MODEL_RUNNER {"rows":[["0.12.0",null]],"source":"envs.py","defaults":{"0.12.0":false,"0.22.0":null}}
@@ -1413,7 +1425,7 @@ note":"nothing takes its place: vLLM decides by itself"}
 VLLM_V1_OUTPUT_PROC_CHUNK_SIZE {"rows":[[null,null]],"source":"envs.py","defaults":{"0.7.3":128}}
 VLLM_V1_USE_OUTLINES_CACHE {"rows":[["0.10.0",null]],"source":"envs.py","defaults":{"0.10.0":false}}
 VLLM_V1_USE_PREFILL_DECODE_ATTENTION {"rows":[["0.9.1","0.15.0"]],"source":"envs.py","defaults":{"0.9.1":false},"ins\
-tead":"--attention-config.use_prefill_decode_attention true"}
+tead":"--attention-config.use_prefill_decode_attention true","instead_until":"0.29.0"}
 VLLM_VIDEO_FETCH_TIMEOUT {"rows":[[null,null]],"source":"envs.py","defaults":{"0.7.3":30}}
 VLLM_VIDEO_LOADER_BACKEND {"rows":[["0.9.0",null]],"source":"envs.py","defaults":{"0.9.0":"opencv"}}
 VLLM_WEIGHT_OFFLOADING_DISABLE_PIN_MEMORY {"rows":[["0.17.0",null]],"source":"envs.py","defaults":{"0.17.0":false}}

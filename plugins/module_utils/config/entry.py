@@ -55,6 +55,7 @@ class History:
     source: str
     instead: str | None = None
     instead_for: Mapping[str, str] | None = None
+    instead_until: Version | None = None
     note: str | None = None
     deprecations: tuple[Deprecation, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -69,16 +70,22 @@ class History:
         """What to write instead, whatever the value was; None where there is nothing to write."""
         return (self.instead or "").replace("{value}", "").strip() or None
 
-    def replacement_for(self, value: str | None) -> str | None:
-        """What to write instead of this flag with this value; None where there is nothing to write."""
-        text = (self.instead_for or {}).get(value or "", self.instead or "")
-        return text.replace("{value}", value or "").strip() or None
+    def replacement_for(self, value: str | None, version: Version | None = None) -> str | None:
+        """What to write instead of this flag with this value; None where there is nothing to write.
 
-    def replacement_words(self, value: str | None) -> tuple[str, ...]:
+        What a release put in its place may be gone from a later one: the version that will run says so.
+        """
+        return self._instead(value, version).replace("{value}", value or "").strip() or None
+
+    def replacement_words(self, value: str | None, version: Version | None = None) -> tuple[str, ...]:
         """The same as words of a command line: a value is one word, whatever is in it."""
-        text = (self.instead_for or {}).get(value or "", self.instead or "")
-        words = (word.replace("{value}", value or "") for word in text.split())
+        words = (word.replace("{value}", value or "") for word in self._instead(value, version).split())
         return tuple(word for word in words if word)
+
+    def _instead(self, value: str | None, version: Version | None) -> str:
+        if version is not None and self.instead_until is not None and version >= self.instead_until:
+            return ""
+        return (self.instead_for or {}).get(value or "", self.instead or "")
 
     def present(self, version: Version) -> bool:
         """Whether this version has it."""
@@ -173,6 +180,7 @@ def read_entry(name: str, data: Mapping[str, Any], oldest: Version) -> History:
         same_defaults=tuple(parse_version(since) for since in data.get("same", ())),
         choice_sets=_choices(data.get("choices", {})),
         hidden=_version(data.get("hidden")),
+        instead_until=_version(data.get("instead_until")),
         deprecations=_deprecations(data.get("deprecated"), plain),
         **plain,
     )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -134,6 +135,28 @@ def test_what_to_write_instead(name: str, value: str | None, words: tuple[str, .
     found = known(history.flag(name))
     assert found.replacement_words(value) == words
     assert found.replacement_for(value) == (" ".join(words) or None)
+
+
+def test_what_took_its_place_may_be_gone_itself() -> None:
+    found = known(history.variable("VLLM_USE_CUDNN_PREFILL"))
+    assert found.replacement_for("1", v("0.21.0")) == "--attention-config.use_cudnn_prefill true"
+    assert found.replacement_for("1", v("0.22.0")) is None
+    assert found.replacement_words("1", v("0.22.0")) == ()
+
+
+def test_what_to_write_instead_exists() -> None:
+    tables = (history.flags(v("0.7.3")), history.flags(v("0.12.0")), history.flags(v("0.26.0")))
+    entries = [known(history.flag(name)) for names in tables for name in names]
+    entries += [known(history.variable(name)) for name in history.variables()]
+    for found in entries:
+        for word in filter(lambda word: word.startswith("--"), (found.instead or "").split()):
+            told = history.flag(word.split(".")[0])
+            gone = found.removed_since(releases.NEWEST) or releases.NEWEST
+            assert told is not None, found.name
+            assert told.present(releases.NEWEST) and (told.present(gone) or told.appears_in(gone)), found.name
+    for found in map(history.metric, history.metrics()):
+        for word in re.findall(r"vllm:\w+", known(found).replacement or ""):
+            assert known(history.metric(word)).present(releases.NEWEST), known(found).name
 
 
 def test_whatever_is_gone_was_judged() -> None:
