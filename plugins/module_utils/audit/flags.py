@@ -39,7 +39,7 @@ def removed(case: Case) -> Iterator[Finding]:
         since = known.removed_since(case.version) if known else None
         if known is None or since is None:
             continue
-        instead = known.replacement_for(" ".join(given.values) or None)
+        instead = known.replacement_for(" ".join(given.values) or None, case.version)
         way = f"write {instead} in its place" if instead else "take it out"
         yield Finding(
             "FLAG_REMOVED",
@@ -145,7 +145,7 @@ def deprecated(case: Case) -> Iterator[Finding]:
             continue
         when = f", and its removal is announced for {told.removal}" if told.removal else ""
         note = f" ({told.note})" if told.note else ""
-        instead = told.replacement or known.replacement_for(" ".join(given.values) or None)
+        instead = told.replacement or known.replacement_for(" ".join(given.values) or None, case.version)
         yield Finding(
             "FLAG_DEPRECATED",
             WARNING,

@@ -54,7 +54,9 @@ def _judge(said: _Said, listed: HelpOptions, version: Version, subject: str) -> 
     known = _in_table(option.names if option else (said.name, said.name.replace("--no-", "--", 1)))
     in_table = known is not None and known.present(version)
     if option is None:
-        yield _missing(said, about, version, known.replacement_for(next(iter(said.values), None)) if known else None)
+        yield _missing(
+            said, about, version, known.replacement_for(next(iter(said.values), None), version) if known else None
+        )
     elif not said.has_path:
         yield from _values(said, option, about)
     if (option is None) == in_table and version in RELEASES:

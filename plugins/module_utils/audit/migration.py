@@ -95,7 +95,7 @@ def _option(draft: _Draft, given: Given, version: Version) -> None:
     if new is None:
         draft.words += _as_given(given)
         gone = known.removed_since(version) is not None
-        hint = known.replacement_for(" ".join(given.values) or None) if gone else None
+        hint = known.replacement_for(" ".join(given.values) or None, version) if gone else None
         draft.left_open.append(
             f"{given.name}: not in vLLM {version}; " + (f"perhaps {hint}" if hint else "take it out")
         )
@@ -140,7 +140,7 @@ def _variable(draft: _Draft, name: str, value: str, case: Case) -> None:
         draft.change(name, option, f"vLLM {case.version} reads the option, not the variable")
         return
     draft.change(name, "", f"vLLM {case.version} does not read it")
-    hint = known.replacement_for(value)
+    hint = known.replacement_for(value, case.version)
     if hint:
         draft.left_open.append(f"{name}: perhaps {hint}")
 

@@ -52,7 +52,7 @@ def removed(case: Case) -> Iterator[Finding]:
         since = known.removed_since(case.version) if known else None
         if known is None or since is None:
             continue
-        instead = known.replacement_for(value)
+        instead = known.replacement_for(value, case.version)
         yield Finding(
             "ENV_REMOVED",
             _severity(case),

@@ -247,7 +247,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "speculative-disable-by-batch-size": (
         "0.8.3",
         "--speculative-config.disable_by_batch_size {value}",
-        "the key is gone from later releases",
+        "",
     ),
     "speculative-disable-mqa-scorer": (
         "0.8.3",
