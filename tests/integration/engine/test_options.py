@@ -16,8 +16,10 @@ from tests.integration.conformance import REAL, VERSIONS, Engine
 from tests.integration.lab_host import LabHost
 
 HOST = "gpu2"
-# What the help prints in its own way: the member of an enumeration, and configurations that are maps to the user.
+# What the help prints in its own way: the member of an enumeration, configurations that are maps to the user, and a
+# variable's value.
 PRINTED = {
+    "--log-error-stack": "False",
     "--mamba-backend": "MambaBackendEnum.TRITON",
     "--limit-mm-per-prompt": "{}",
     "--compilation-config": "{'mode': None,",
