@@ -14,9 +14,11 @@ from ..config import history
 from ..findings import ERROR, INFO, WARNING, Finding
 from ..versions import Version
 from .case import Case, Rule
+from .image_name import CUDA_BUILD, project_image
 
 _SOURCE = "vllm/envs.py of the releases"
 _WARNS = Version(0, 17)
+_SETS_UNKNOWN = (Version(0, 21), Version(0, 26))
 # What images set for themselves is not the user's.
 _OF_IMAGES = re.compile(r"VLLM_(?:BUILD_\w+|IMAGE_TAG|USAGE_SOURCE|NO_USAGE_STATS)")
 # Kubernetes sets these for a service that is named vllm.
@@ -124,7 +126,27 @@ def form(case: Case) -> Iterator[Finding]:
             )
 
 
+def image_sets_unknown(case: Case) -> Iterator[Finding]:
+    """Images that set variables which their own release does not know, where that is made fatal."""
+    image = project_image(case)
+    if image is None or image.build != CUDA_BUILD or not _is_fatal(case):
+        return
+    if _SETS_UNKNOWN[0] <= (image.version or case.version) < _SETS_UNKNOWN[1]:
+        yield Finding(
+            "image_fails_environ_validation",
+            WARNING,
+            case.about("--fail-on-environ-validation"),
+            "the image sets VLLM_BUILD_COMMIT, VLLM_BUILD_PIPELINE, VLLM_BUILD_URL and VLLM_IMAGE_TAG, which its "
+            f"vLLM {case.version} does not know: with --fail-on-environ-validation it does not start",
+            expected="vLLM 0.26.0 or newer",
+            observed=image.tag,
+            remedy="take --fail-on-environ-validation out until vLLM 0.26.0",
+            source="docker/Dockerfile and vllm/envs.py of 0.21.0 to 0.26.0; not run",
+        )
+
+
 RULES = (
+    Rule("image_fails_environ_validation", WARNING, _SOURCE, image_sets_unknown),
     Rule("ENV_REMOVED", WARNING, _SOURCE, removed),
     Rule("ENV_NOT_YET", WARNING, _SOURCE, not_yet),
     Rule("ENV_UNKNOWN", WARNING, _SOURCE, unknown),
