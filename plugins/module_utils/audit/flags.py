@@ -154,6 +154,7 @@ def deprecated(case: Case) -> Iterator[Finding]:
             observed=given.written,
             remedy=f"write {instead} in its place" if instead else "take it out before the upgrade that removes it",
             source=known.source or _SOURCE,
+            since=str(told.since),
             replacement=instead,
         )
 

@@ -47,7 +47,11 @@ def _drain(stop: object, seconds: str = "60") -> dict[str, Any]:
 # version, subject, then (code, part of the subject, severity, since or "")
 CASES: tuple[tuple[str, dict[str, Any], Expected], ...] = (
     ("0.10.0", {"args": ["--disable-log-requests"]}, ()),
-    ("0.16.0", {"args": ["--disable-log-requests"]}, (("FLAG_DEPRECATED", "--disable-log-requests", "warning", ""),)),
+    (
+        "0.16.0",
+        {"args": ["--disable-log-requests"]},
+        (("FLAG_DEPRECATED", "--disable-log-requests", "warning", "0.10.1"),),
+    ),
     ("0.17.0", {"args": ["--disable-log-requests"]}, (("FLAG_REMOVED", "--disable-log-requests", "error", "0.17.0"),)),
     ("0.26.0", {"args": ["--no-enable-log-requests"]}, ()),
     ("0.7.3", {"args": ["--speculative-model", "x", "--num-speculative-tokens", "5"]}, ()),
@@ -82,7 +86,7 @@ CASES: tuple[tuple[str, dict[str, Any], Expected], ...] = (
     (
         "0.11.2",
         {"args": ["--override-pooler-config", "{}"]},
-        (("FLAG_DEPRECATED", "--override-pooler-config", "warning", ""),),
+        (("FLAG_DEPRECATED", "--override-pooler-config", "warning", "0.11.0"),),
     ),
     (
         "0.12.0",
@@ -92,12 +96,16 @@ CASES: tuple[tuple[str, dict[str, Any], Expected], ...] = (
     ("0.27.1", {"args": ["--calculate-kv-scales"]}, (("FLAG_DEPRECATED", "--calculate-kv-scales", "warning", ""),)),
     ("0.28.0", {"args": ["--calculate-kv-scales"]}, (("FLAG_REMOVED", "--calculate-kv-scales", "error", "0.28.0"),)),
     ("0.31.0", {"args": ["--disable-cascade-attn"]}, ()),
-    ("0.32.0", {"args": ["--disable-cascade-attn"]}, (("FLAG_DEPRECATED", "--disable-cascade-attn", "warning", ""),)),
+    (
+        "0.32.0",
+        {"args": ["--disable-cascade-attn"]},
+        (("FLAG_DEPRECATED", "--disable-cascade-attn", "warning", "0.32.0"),),
+    ),
     ("0.32.0", {"args": ["--mamba-cache-mode", "align"]}, ()),
     (
         "0.33.0",
         {"args": ["--mamba-cache-mode", "align"]},
-        (("FLAG_DEPRECATED", "--mamba-cache-mode", "warning", ""),),
+        (("FLAG_DEPRECATED", "--mamba-cache-mode", "warning", "0.33.0"),),
     ),
     (
         "0.32.0",
@@ -112,7 +120,7 @@ CASES: tuple[tuple[str, dict[str, Any], Expected], ...] = (
     ),
     ("0.21.0", {"args": ["--spec-method", "eagle"]}, (("FLAG_NOT_YET", "--spec-method", "error", "0.22.0"),)),
     ("0.22.0", {"args": ["--spec-method", "eagle"]}, ()),
-    ("0.26.0", {"args": ["--model", "a/b"]}, (("FLAG_DEPRECATED", "--model", "warning", ""),)),
+    ("0.26.0", {"args": ["--model", "a/b"]}, (("FLAG_DEPRECATED", "--model", "warning", "0.11.1"),)),
     ("0.11.0", {"args": ["--model", "a/b"]}, ()),
     # Values, wherever they are written.
     ("0.16.0", {"args": ["--convert", "reward"]}, (("VALUE_REMOVED", "--convert", "error", "0.16.0"),)),
