@@ -14,6 +14,7 @@ from .scalars import YamlError, double_quoted, fold, plain, single_quoted
 
 MAX_DEPTH = 40
 MAX_NODES = 400_000
+_OPENING, _QUOTES, _MARKS = frozenset("[{"), frozenset("\"'"), frozenset("*&!")
 _STOPS = frozenset(",[]{}")
 _SPACE = frozenset(" \t\n")
 
@@ -74,26 +75,24 @@ class Flow:
             raise self.fail("nested too deep")
         self.store.count(0)
         letter = self.text[self.at : self.at + 1]
-        if letter == "[":
-            return self._list(depth)
-        if letter == "{":
-            return self._map(depth)
-        if letter and letter in "\"'":
+        if letter in _OPENING:
+            return self._list(depth) if letter == "[" else self._map(depth)
+        if letter in _QUOTES:
             return self.quoted()
-        if letter == "*":
-            return self.store.find(self._name(), self.line)
-        if letter == "&":
-            before, name = self.store.nodes, self._name()
-            self._skip()
-            found = self.value(depth + 1)
-            self.store.keep(name, found, before)
-            return found
-        if letter == "!":
-            tag = self._name()
-            self._skip()
-            found = self.value(depth + 1)
-            return str(found) if tag == "!str" and found is not None else found
+        if letter in _MARKS:
+            return self._marked(letter, depth)
         return plain(self._plain())
+
+    def _marked(self, mark: str, depth: int) -> Any:
+        """An alias, or a value with an anchor or a tag."""
+        before, name = self.store.nodes, self._name()
+        if mark == "*":
+            return self.store.find(name, self.line)
+        self._skip()
+        found = self.value(depth + 1)
+        if mark == "&":
+            self.store.keep(name, found, before)
+        return str(found) if mark == "!" and name == "!str" and found is not None else found
 
     def quoted(self) -> str:
         """A text in quotes."""

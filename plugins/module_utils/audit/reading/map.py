@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Callable
 
+from ...config.file_words import with_file
+from ...versions import Version
 from ..errors import AuditError
 from ..subject import MAP, Container, HostFacts, Problem, Publish, Subject, UnitFile
 from .inside import served_words
@@ -23,12 +25,15 @@ _CONTAINER_TEXTS = ("ipc", "network", "user", "restart", "gpus")
 _CONTAINER_LISTS = ("mounts", "env_files", "secret_env", "security_opts", "ulimits", "log_options")
 
 
-def read_map(given: Mapping[Any, Any], name: str) -> Subject:
-    """The map as a subject; what it does not have stays None, what cannot be read is a problem."""
+def read_map(given: Mapping[Any, Any], name: str, version: Version) -> Subject:
+    """The map as a subject; what it does not have stays None, what cannot be read is a problem.
+
+    ``config_file`` is the content of the file that ``--config`` names, read as ``version`` reads it.
+    """
     known = {key: value for key, value in given.items() if key in KEYS}
     if not known:
         raise AuditError(f"the map has nothing to audit; expected one of its keys to be among {', '.join(KEYS)}")
-    reader = _Reader(name)
+    reader = _Reader(name, version)
     for key in given:
         if key not in KEYS:
             reader.say(str(key)[:80], "is no part that can be audited", f"one of {', '.join(KEYS)}")
@@ -41,8 +46,10 @@ def read_map(given: Mapping[Any, Any], name: str) -> Subject:
 class _Reader:
     """The parts that were read, and the problems."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, version: Version) -> None:
+        self.version = version
         self.parts: dict[str, Any] = {"name": name}
+        self.file: Mapping[str, Any] | None = None
         self.container: dict[str, Any] = {}
         self.problems: list[Problem] = []
 
@@ -55,9 +62,24 @@ class _Reader:
     def subject(self) -> Subject:
         command = self.parts.get("command")
         if command is not None and "words" not in self.parts:
-            self.parts["words"] = served_words(command)
+            self.parts["words"] = command
+        for key in ("words", "previous_words"):
+            if key in self.parts:
+                self.parts[key] = self._whole(served_words(self.parts[key]))
+        if self.file is not None and "words" not in self.parts:
+            self.parts["words"] = self._whole(())
         container = Container(runner=MAP, **self.container) if self.container else None
         return Subject(kind=MAP, container=container, problems=tuple(self.problems), **self.parts)
+
+    def _whole(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The words with those of the configuration file in front."""
+        return words if self.file is None else with_file(words, self.file, self.version)
+
+    def config_file(self, key: str, value: object) -> None:
+        if isinstance(value, Mapping):
+            self.file = {str(name): item for name, item in value.items()}
+        else:
+            self.wrong(key, f"{_MAP}, the content of the file,")
 
     def words(self, key: str, value: object) -> None:
         read = self._words(key, value)
@@ -188,6 +210,7 @@ _READERS: dict[str, Callable[[_Reader, str, Any], None]] = {
     "args": _Reader.words,
     "from_args": _Reader.words,
     "command": _Reader.words,
+    "config_file": _Reader.config_file,
     "env": _Reader.env,
     "container": _Reader.described,
     "image": _Reader.image,

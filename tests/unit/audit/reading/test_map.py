@@ -132,3 +132,29 @@ def test_what_is_no_subject_at_all_is_refused(given: object) -> None:
 def test_secrets_are_not_shown() -> None:
     subject = read(args=["--api-key", "hush"], env={"K": "hush"}, command=["hush"], from_args=["hush"])
     assert "hush" not in repr(subject)
+
+
+def test_the_content_of_the_configuration_file_comes_before_the_arguments_as_the_release_reads_it() -> None:
+    given = {
+        "args": ["org/m", "--config", "/etc/vllm.yaml", "--port", "2"],
+        "config_file": {"port": 1, "lora-modules": []},
+    }
+    assert read_subject(given, parse_version("0.33.0")).words == ("org/m", "--port", "1", "--port", "2")
+    file = {"enable-prefix-caching": False, "served-model-name": ["a", "b"]}
+    assert read_subject({"config_file": file}, parse_version("0.27.1")).words == ("--served-model-name", "a", "b")
+    assert read_subject({"config_file": file}, parse_version("0.28.0")).words == (
+        "--no-enable-prefix-caching",
+        "--served-model-name",
+        "a",
+        "b",
+    )
+    wrong = read_subject({"args": ["m"], "config_file": "port: 1"}, parse_version("0.33.0"))
+    assert [problem.where for problem in wrong.problems] == ["config_file"]
+
+
+def test_arguments_may_begin_with_the_command_itself() -> None:
+    assert read_subject({"args": "vllm serve org/m --port 1"}, parse_version("0.33.0")).words == (
+        "org/m",
+        "--port",
+        "1",
+    )
