@@ -10,7 +10,7 @@ Private to the collection.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -67,6 +67,7 @@ class _Asked:
     expression: Expression
     name: str
     series: str
+    version: Version
     instead: str | None
 
 
@@ -74,7 +75,7 @@ def _judge(case: Case, expression: Expression, name: str) -> Finding | None:
     known, series, suffix = series_of(name)
     if known is None:
         return _unknown(case, expression, name)
-    version, asked = case.version, _Asked(expression, name, series, _instead(known, suffix))
+    version, asked = case.version, _Asked(expression, name, series, case.version, _instead(known, suffix))
     if known.present(version):
         hidden = known.hidden_since(version)
         return _hidden(case, asked, hidden) if hidden and not _shown(case) else None
@@ -138,13 +139,31 @@ def _instead(known: history.History, suffix: str) -> str | None:
 
 
 def _proposal(asked: _Asked) -> str | None:
-    """The expression with the name replaced, where one name takes the place of another."""
-    instead = asked.instead or ""
-    match = _FIRST_NAME.match(instead)
-    if not match or instead[match.end() :].lstrip()[:1] in {"/", "+", "*"}:
+    """The whole expression rewritten, where one name takes the place of another."""
+    if _one_name(asked.instead) is None:
         return None
-    text = replaced(asked.expression.text, {asked.name: match[0]})
-    return text if text != asked.expression.text else None
+    text = asked.expression.text
+    names = dict.fromkeys(named.name for named in metric_names(text))
+    new = replaced(text, dict(_successors(names, asked.version)))
+    return new if new != text else None
+
+
+def _successors(names: Iterable[str], version: Version) -> Iterator[tuple[str, str]]:
+    """Each of the names that this version hides or has not got any more, with the one name that took its place."""
+    for name in names:
+        known, _series, suffix = series_of(name)
+        if known is not None and (known.removed_since(version) or known.hidden_since(version)):
+            instead = _one_name(_instead(known, suffix))
+            if instead:
+                yield name, instead
+
+
+def _one_name(instead: str | None) -> str | None:
+    """The name, where it is one that simply takes the place."""
+    match = _FIRST_NAME.match(instead or "")
+    if not match or (instead or "")[match.end() :].lstrip()[:1] in {"/", "+", "*"}:
+        return None
+    return match[0]
 
 
 def _rewrite(asked: _Asked) -> str | None:

@@ -101,3 +101,18 @@ def test_each_metric_is_said_once_for_an_expression() -> None:
     text = "vllm:gpu_cache_usage_perc > 0.9 or vllm:gpu_cache_usage_perc < 0.1"
     (only,) = _found({"alert_expr": text}, "0.12.0")
     assert only.expected == "vllm:kv_cache_usage_perc > 0.9 or vllm:kv_cache_usage_perc < 0.1"
+
+
+def test_all_names_of_an_expression_are_replaced_together() -> None:
+    text = "rate(vllm:gpu_prefix_cache_hits_total[5m]) / rate(vllm:gpu_prefix_cache_queries_total[5m])"
+    found = _found({"alert_expr": text}, "0.26.0")
+    assert len(found) == 2
+    assert {each.expected for each in found} == {
+        "rate(vllm:prefix_cache_hits_total[5m]) / rate(vllm:prefix_cache_queries_total[5m])"
+    }
+
+
+def test_a_metric_with_two_successors_gets_a_hint_and_no_rewrite() -> None:
+    (only,) = _found({"alert_expr": "vllm:gpu_prefix_cache_hit_rate < 0.2"}, "0.12.0")
+    assert only.expected is None
+    assert "vllm:prefix_cache_hits" in str(only.replacement)
