@@ -8,7 +8,7 @@
     python tools/derive_facts.py --check .build/sdists/vllm-0.33.0.tar.gz    # names what differs; exit status 1
 
 Nothing of vLLM is run or imported: sources are read by their syntax trees. What people judged (instead, notes, hidden)
-is left as it is; an entry that is gone gets an empty ``instead`` from nobody, so the tests ask for the judgement.
+is left as it is; an entry that is gone needs an ``instead``, and a test asks for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from derived import metrics, options, variables
 from derived.archive import Archive
-from derived.merge import Merge, at
+from derived.merge import Merge, at, release_key
 
 FACTS = HERE / "facts"
 KINDS = ("options", "variables", "metrics")
@@ -56,6 +56,14 @@ def differences(found: dict[str, dict[str, Any]], table: dict[str, Any], release
                     yield f"{kind} {name} {key}: the source says {value!r}, the facts {here[name].get(key)!r}"
 
 
+def unmarked(deprecated: set[str], table: dict[str, Any], release: str) -> set[str]:
+    """Options whose text says that they are deprecated and which the facts do not know as such in this release."""
+    known = table["options"]["options"]
+    marked = {name for name, fact in known.items() if "deprecated" in fact}
+    late = {name for name in marked if release_key(known[name]["deprecated"]["since"]) > release_key(release)}
+    return deprecated - (marked - late)
+
+
 def _same(known: Any, found: Any, key: str) -> bool:
     """The order of choices does not matter."""
     return known == found or (key == "choices" and set(known or ()) == set(found or ()))
@@ -74,6 +82,8 @@ def main(arguments: list[str]) -> int:
         print("\n".join(lines) or f"{release}: the facts are what the source says")
         return 1 if lines else 0
     merge = Merge(table, release)
+    for name in sorted(unmarked(options.deprecated(Archive(given.archive)), table, release)):
+        print(f"{name}: its text says that it is deprecated, the facts do not; add `deprecated`")
     for kind in KINDS:
         merge.add(kind, found[kind])
         merge.write(kind, FACTS / f"{kind}.yml")

@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from derive_facts import derive, differences, facts
+from derive_facts import derive, differences, facts, unmarked
+from derived.archive import Archive
+from derived.options import deprecated
 from fetch_sdist import fetch
 
 CACHE = ROOT / ".build/sdists"
@@ -32,3 +34,10 @@ def test_options_variables_and_metrics_are_those_of_the_source(table, release):
     assert len(found["metrics"]) > 30
     lines = [line for line in differences(found, table, release) if (release, line) not in REVIEWED]
     assert lines == []
+
+
+@pytest.mark.parametrize("release", ["0.8.5", "0.11.0", "0.19.1", "0.33.0"])
+def test_what_a_source_calls_deprecated_is_so_in_the_facts(table, release):
+    said = deprecated(Archive(fetch(release, CACHE)))
+    assert said
+    assert unmarked(said, table, release) == set()

@@ -82,6 +82,18 @@ class Types:
                 found[line.target.id] = line.value
         return found
 
+    def docs(self, name: str) -> dict[str, str]:
+        """The texts that stand below the fields of a class."""
+        node = self.classes.get(name)
+        found: dict[str, str] = {}
+        for base in node.bases if node else ():
+            found.update(self.docs(ast.unparse(base)))
+        body = node.body if node else []
+        for line, after in zip(body, body[1:]):
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(after, ast.Expr):
+                found[line.target.id] = ast.unparse(after)
+        return found
+
     def members_of(self, name: str) -> dict[str, ast.expr] | None:
         """The members of an enumeration, None where the name is none."""
         node = self.classes.get(name)

@@ -15,6 +15,8 @@ from .values import constant
 
 _FUNCTIONS = {"add_cli_args", "make_arg_parser", "subparser_init"}
 _KNOWN: dict[str, Any] = {"list()": [], "dict()": {}, "int(ssl.CERT_NONE)": 0}  # values of the standard library
+_DEPRECATED = re.compile(r"deprecated(?!.*not deprecated)|will be removed in", re.IGNORECASE | re.DOTALL)
+_SPEAK_OF_IT = {"allow-deprecated-quantization", "show-hidden-metrics-for-version"}  # the deprecation of other things
 _NONE: dict[str, Any] = {"default": None, "choices": None}
 
 
@@ -32,6 +34,28 @@ def read(source: Archive) -> dict[str, dict[str, Any]]:
     for name, (kind, also) in options(source.parser).items():
         found[name] = {"kind": kind, "also": sorted(also), **details.get(name, _NONE)}
     return found
+
+
+def deprecated(source: Archive) -> set[str]:
+    """Options whose own text says that they are deprecated: a hint for the review, since texts say it in many ways."""
+    types = Types({**source.types, **source.parser})
+    found: set[str] = set()
+    for module in source.parser.values():
+        for function in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)):
+            variables = class_variables(function) if function.name in _FUNCTIONS else {}
+            for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+                name = _name(call)
+                if name and _DEPRECATED.search(ast.unparse(call) + _doc(call, variables, types)):
+                    found.add(name)
+    return found - _SPEAK_OF_IT
+
+
+def _doc(call: ast.Call, variables: dict[str, str], types: Types) -> str:
+    match = re.search(r"(\w+_kwargs)(?:\[['\"](\w+)['\"]\])?", ast.unparse(call))
+    if not match or match.group(1) not in variables:
+        return ""
+    owner, _dot, field = variables[match.group(1)].partition(".")
+    return types.docs(owner).get(field or match.group(2) or "", "")
 
 
 class _Reader:

@@ -15,7 +15,9 @@ import yaml
 TOOLS = Path(__file__).parents[3] / "tools"
 sys.path.insert(0, str(TOOLS))
 import derive_facts
+from derived.archive import Archive
 from derived.merge import Merge, at, release_key, text_of
+from derived.options import deprecated
 
 SOURCES = {
     "envs.py": """
@@ -42,6 +44,7 @@ class Format(str, Enum):
 class ModelConfig:
     dtype: Dtype | None = "auto"
     eager: bool = False
+    "Deprecated: will be removed in v9."
     limit: int = LIMIT
     names: list[str] = field(default_factory=lambda: ["*"])
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -148,6 +151,16 @@ def test_variables_and_metrics(archive: Path) -> None:
         "vllm:drafts_total": "counter",
         "vllm:accepted_total": "counter",
     }
+
+
+def test_an_option_whose_text_says_so_is_deprecated(archive: Path) -> None:
+    said = deprecated(Archive(archive))
+    assert said == {"eager"}
+    table = old_facts()
+    assert derive_facts.unmarked(said, table, "0.2.0") == {"eager"}
+    table["options"]["options"]["eager"]["deprecated"] = {"since": "0.2.0"}
+    assert derive_facts.unmarked(said, table, "0.2.0") == set()
+    assert derive_facts.unmarked(said, table, "0.1.0") == {"eager"}
 
 
 def old_facts() -> dict[str, object]:
