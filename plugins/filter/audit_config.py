@@ -20,7 +20,7 @@ options:
   _input:
     description:
       - A map with any of C(args), C(env), C(command), C(image), C(host), C(host_bind), C(container), C(unit),
-        C(alert_expr), C(log_regex), C(from_args).
+        C(alert_expr), C(log_regex), C(from_args), C(config_file).
       - Or a text; a C(vllm serve) line, a C(docker run) line, a compose file, a systemd unit, a Prometheus rule file or
         the JSON of a Grafana dashboard.
     type: raw

@@ -28,7 +28,7 @@ options:
     description:
       - A text (a C(vllm serve) line, a C(docker run) line, a compose file, a unit, a rule file, a dashboard), or a map.
       - A map has any of C(args), C(env), C(command), C(image), C(host), C(host_bind), C(container), C(unit),
-        C(alert_expr), C(log_regex), C(from_args); what it does not have is not judged.
+        C(alert_expr), C(log_regex), C(from_args), C(config_file); what it does not have is not judged.
       - It is neither logged nor returned.
     type: raw
   path:
