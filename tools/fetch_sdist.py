@@ -46,7 +46,7 @@ def fetch(release: str, folder: Path) -> Path:
         links = map(html.unescape, re.findall(r'href="([^"]+)"', _read(page).decode()))
         link = next((link for link in links if urllib.parse.unquote(link).split("#")[0].endswith(name)), None)
         if link is None:
-            raise FetchError(f"{page} has no {name}")
+            raise FetchError(f"the index has no {name}")
         folder.mkdir(parents=True, exist_ok=True)
         part = archive.with_suffix(".part")
         part.write_bytes(_read(urllib.parse.urljoin(page, link)))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from derive_facts import derive, differences, facts, unmarked
+from derive_facts import KINDS, derive, differences, facts, unmarked
 from derived.archive import Archive
+from derived.merge import Merge
 from derived.options import deprecated
 from fetch_sdist import fetch
 
@@ -41,3 +43,33 @@ def test_what_a_source_calls_deprecated_is_so_in_the_facts(table, release):
     said = deprecated(Archive(fetch(release, CACHE)))
     assert said
     assert unmarked(said, table, release) == set()
+
+
+def forget(fact, release):
+    """Take what came with the newest release out of a fact; say whether anything is left of it."""
+    if fact["rows"][-1].get("since") == release:
+        fact["rows"].pop()
+    if fact["rows"] and fact["rows"][-1].get("until") == release:
+        del fact["rows"][-1]["until"]
+    for history in (fact.get("defaults", {}), fact.get("choices", {})):
+        history.pop(release, None)
+    return bool(fact["rows"])
+
+
+def test_the_next_release_comes_in_as_the_last_one_did(table):
+    table = copy.deepcopy(table)
+    table["options"]["releases"].remove("0.33.0")
+    for kind in KINDS:
+        table[kind][kind] = {name: fact for name, fact in table[kind][kind].items() if forget(fact, "0.33.0")}
+    found = derive(fetch("0.33.0", CACHE))
+    merge = Merge(table, "0.33.0")
+    for kind in KINDS:
+        merge.add(kind, found[kind])
+    assert list(differences(found, table, "0.33.0")) == []
+    now = facts()
+    for kind in KINDS:
+        for name, fact in now[kind][kind].items():
+            merged = table[kind][kind][name]
+            assert [fact[key] for key in ("rows", "defaults") if key in fact] == [
+                merged[key] for key in ("rows", "defaults") if key in fact
+            ], name
