@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 from ..config.command_line import CommandLine
 from ..config.line_reader import read_command_line
@@ -74,22 +74,35 @@ def audit_config(
     ``version`` may be None only where the image's tag says it.
     """
     target = _version(version, "version") if version is not None else None
-    read = _subjects(subject, nearest(target or NEWEST), name, kind)
-    if target is None:
-        target = _of_image(read[0])
-        read = _subjects(subject, nearest(target), name, kind)
     previous = _version(previous_version, "previous version") if previous_version is not None else None
-    cases = [_case(each, target, previous) for each in read]
-    found = [finding for case in cases for finding in _audit(case, target, previous)]
+    targets, read = _targets(target, lambda known: _subjects(subject, nearest(known), name, kind))
+    cases = [_case(each, for_it, previous) for each, for_it in zip(read, targets)]
+    found = [finding for case, for_it in zip(cases, targets) for finding in _audit(case, for_it, previous)]
     return AuditReport(
         tuple(worst_first(_once(found))),
         ", ".join(each.name for each in read),
         read[0].kind,
-        str(target),
-        str(nearest(target)),
+        _said(targets),
+        _said([case.version for case in cases]),
         str(previous) if previous else None,
         _proposal(cases) if previous else None,
     )
+
+
+def _targets(
+    target: Version | None, read: Callable[[Version], tuple[Subject, ...]]
+) -> tuple[list[Version], tuple[Subject, ...]]:
+    """The release of each subject, and the subjects as it reads them: the one that is given, or that of its image."""
+    if target is not None:
+        found = read(target)
+        return [target] * len(found), found
+    targets = [_of_image(each) for each in read(NEWEST)]
+    each_read = {version: read(version) for version in targets}
+    return targets, tuple(each_read[version][place] for place, version in enumerate(targets))
+
+
+def _said(versions: Sequence[Version]) -> str:
+    return ", ".join(dict.fromkeys(str(version) for version in versions))
 
 
 def _audit(case: Case, target: Version, previous: Version | None) -> Iterator[Finding]:

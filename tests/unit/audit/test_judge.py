@@ -33,6 +33,19 @@ SERVICES = {
 }
 
 
+COMPOSE = """\
+services:
+  chat:
+    image: vllm/vllm-openai:v0.26.0
+    ipc: host
+    command: ["org/chat", "--swap-space", "4"]
+  old:
+    image: vllm/vllm-openai:v0.17.1
+    ipc: host
+    command: ["org/chat", "--swap-space", "4"]
+"""
+
+
 @pytest.mark.parametrize("version", ["", "latest", "0.x", "v", "nightly", None, [], "0." * 50])
 def test_a_version_that_is_none_is_said(version: object) -> None:
     with pytest.raises(AuditError, match="expected"):
@@ -88,6 +101,14 @@ def test_every_service_of_a_subject_is_audited_under_its_name() -> None:
     assert report.migration["services"]["embed"]["config"]["runner"] == "pooling"
     assert "task" not in report.migration["services"]["embed"]["config"]
     assert {each["service"] for each in report.migration["changes"]} == {"chat", "embed"}
+
+
+def test_without_a_version_each_service_is_audited_for_that_of_its_image() -> None:
+    report = audit_config(COMPOSE, None)
+    assert (report.name, report.version, report.kind) == ("chat, old", "0.26.0, 0.17.1", "compose")
+    assert [each.subject for each in report.findings if each.id == "FLAG_REMOVED"] == ["chat --swap-space"]
+    both = audit_config(COMPOSE, "0.26.0").findings
+    assert len([each for each in both if each.id == "FLAG_REMOVED"]) == 2
 
 
 def test_the_worst_comes_first_and_nothing_twice() -> None:
