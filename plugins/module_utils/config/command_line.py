@@ -8,6 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,7 +92,7 @@ class CommandLine:
             found = float(self.value(name) or "")
         except ValueError:
             return None
-        return found if found == found and abs(found) != float("inf") else None  # noqa: PLR0124 - NaN only
+        return found if math.isfinite(found) else None
 
     def mapping(self, name: str) -> dict[str, Any] | None:
         """The map of a JSON option. vLLM puts dotted keys behind all else as one word, so they replace a whole map."""
