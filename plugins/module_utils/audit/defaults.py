@@ -8,11 +8,13 @@ Private to the collection.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Callable
 
 from ..config import history
 from ..config.command_line import CommandLine
+from ..config.options import option as known_option
 from ..findings import INFO, WARNING, Finding
 from ..versions import Version, parse_version
 from .case import Case, Rule
@@ -113,7 +115,7 @@ def flags(case: Case) -> Iterator[Finding]:
         return
     for change in _between(FLAGS, case.previous, case.version):
         if _PARTS[change.when](case, line) and _exists(change.name, case) and not _is_set(line, change.name):
-            yield _changed("DEFAULT_CHANGED", case, change, _FLAG_SOURCE, f"{change.name} {change.old}")
+            yield _changed("DEFAULT_CHANGED", case, change, _FLAG_SOURCE, _words(change, case.version))
 
 
 def variables(case: Case) -> Iterator[Finding]:
@@ -128,8 +130,20 @@ def variables(case: Case) -> Iterator[Finding]:
             yield _changed("ENV_DEFAULT_CHANGED", case, change, _ENV_SOURCE, f"{change.name}={change.old}")
 
 
-def _changed(code: str, case: Case, change: Change, source: str, keep: str) -> Finding:
-    plain = " " not in change.old
+def _words(change: Change, version: Version) -> str | None:
+    """What to write for the old default; None where no word means it, or none does any more."""
+    option, _dot, key = change.name.partition(".")
+    known = history.flag(option)
+    if change.old == "None" or " " in change.old or (known and known.choice_removed(change.old, version)):
+        return None
+    if change.old in {"true", "false"} and not key:
+        found = known_option(option[2:], version)
+        negation = f"--no-{option[2:]}" if found.negatable else None
+        return option if change.old == "true" else negation
+    return shlex.join([change.name, change.old])
+
+
+def _changed(code: str, case: Case, change: Change, source: str, keep: str | None) -> Finding:
     return Finding(
         code,
         WARNING,
@@ -138,7 +152,7 @@ def _changed(code: str, case: Case, change: Change, source: str, keep: str) -> F
         f"to {change.new} ({case.version}): {change.effect}",
         expected=change.old,
         observed=change.new,
-        remedy=f"to keep what {case.previous} did, set {keep}" if plain else "set it to what this service needs",
+        remedy=f"to keep what {case.previous} did, write {keep}" if keep else "set it to what this service needs",
         source=f"{source}: {case.previous} and {case.version}",
         since=change.since,
     )

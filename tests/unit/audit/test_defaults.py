@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
@@ -88,7 +89,7 @@ def test_the_way_back_names_the_release_that_made_the_difference() -> None:
     found = audit_config({"args": []}, "0.11.2", "0.12.0").findings
     seed = next(each for each in found if each.id == "DEFAULT_CHANGED")
     assert (seed.expected, seed.observed, seed.since) == ("0", "None", "0.12.0")
-    assert seed.remedy == "to keep what 0.12.0 did, set --seed 0"
+    assert seed.remedy == "to keep what 0.12.0 did, write --seed 0"
 
 
 def test_no_default_is_judged_without_a_version_before() -> None:
@@ -132,3 +133,17 @@ def test_a_literal_of_the_list_is_the_one_of_the_tables() -> None:
             assert said == [float(side.value) for side in sides], change.name
             plain += 1
     assert plain >= 12
+
+
+def test_what_keeps_the_old_default_is_a_form_that_the_release_takes() -> None:
+    tried = 0
+    for before, after in zip(RELEASES[:-1], RELEASES[1:]):
+        for finding in audit_config(EMPTY, str(after), str(before)).findings:
+            head, _said, words = (finding.remedy or "").partition(", write --")
+            if not words or not head.startswith("to keep"):
+                continue
+            tried += 1
+            given = {"args": shlex.split(f"--{words}"), "env": {}}
+            found = audit_config(given, str(after), str(before)).findings
+            assert not [one for one in found if one.subject == finding.subject], (str(after), words, found)
+    assert tried >= 6
