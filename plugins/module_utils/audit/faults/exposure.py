@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...config.command_line import CommandLine
 from ...findings import ERROR, INFO, WARNING
 from ..case import Case
 from ..rules.saying import Said, case_rule
-from ..rules.values import is_commit
+from ..rules.values import is_commit, is_path, is_true
 from ..subject import MAP, SERVE, UNIT
 from .shown import SEEN, container, docker_runs, env, given, text, value
 
 _KEY = "VLLM_API_KEY"
 _PLACEHOLDER = re.compile(
-    r"(?i)(empty|none|null|token-abc123|sk-(x+|123\d*|test|local|dummy|fake|vllm|your.*)|change[-_]?me.*|"
-    r"dummy|test|secret|password|your[-_].*|my[-_]?(api[-_]?|secret[-_]?)?key|api[-_]?key|12345\d*|vllm|local)"
+    r"(?i)(empty|none|token-abc123|sk-(x+|123\d*|test|local|dummy|fake|vllm|your.*)|change[-_]?me.*|"
+    r"dummy|secret|password|your[-_].*|my[-_]?(api[-_]?|secret[-_]?)?key|api[-_]?key)"
 )
 _FALLBACK = re.compile(r"\$\{[A-Z_]*(?:KEY|TOKEN)[A-Z_]*:?-([^}\s]+)\}")
 _SECRET = re.compile(r"(?:-e|--env)[ =]['\"]?([A-Z0-9_]*(?:API_KEY|TOKEN|SECRET|PASSWORD))\b")
@@ -43,7 +44,7 @@ def _keys(case: Case) -> list[str]:
     return [*(shown.values if shown else ()), *([env(case, _KEY) or ""] if env(case, _KEY) else [])]
 
 
-@case_rule("default_api_key", ERROR, SEEN)
+@case_rule("default_api_key", WARNING, SEEN)
 def _default_key(case: Case) -> Iterator[Said]:
     fallback = [word for word in _FALLBACK.findall(text(case)) if "$" not in word]
     known = [key for key in _keys(case) if _PLACEHOLDER.fullmatch(key)]
@@ -52,6 +53,7 @@ def _default_key(case: Case) -> Iterator[Said]:
             _KEY,
             "the key is, or falls back to, a placeholder that is written in many examples: anyone can guess it",
             "generate a key (openssl rand -hex 32) and let the start fail without one: ${VLLM_API_KEY:?}",
+            severity=ERROR if known and _is_open(_reached(case)) else None,
         )
 
 
@@ -68,6 +70,10 @@ def _reached(case: Case) -> str | None:
     return host if case.subject.kind in {SERVE, UNIT} and not given(case, "--uds") else None
 
 
+def _is_open(reached: str | None) -> bool:
+    return reached is not None and reached not in _LOOPBACK and not reached.startswith("127.")
+
+
 def _has_key(case: Case) -> bool:
     shown = case.subject.container
     secret = _KEY in shown.secret_env if shown else False
@@ -79,12 +85,7 @@ def _open(case: Case) -> Iterator[Said]:
     if case.subject.words is None or case.subject.exposed_without_key or _has_key(case):
         return
     reached = _reached(case)
-    if (
-        reached is None
-        or reached in _LOOPBACK
-        or reached.startswith("127.")
-        or (case.subject.kind == MAP and not reached)
-    ):
+    if not _is_open(reached) or (case.subject.kind == MAP and not reached):
         return
     shown = case.subject.container
     hidden = bool(shown and shown.env_files) or "EnvironmentFile=" in text(case)
@@ -112,16 +113,36 @@ def _inspect(case: Case) -> Iterator[Said]:
         )
 
 
-@case_rule("trust_remote_code", WARNING, "vllm/engine/arg_utils.py (--trust-remote-code)")
+@case_rule(
+    "trust_remote_code",
+    WARNING,
+    "vllm/config/model.py (trust_remote_code, revision, code_revision) 0.11.1, 0.19.1, 0.33.0",
+)
 def _remote_code(case: Case) -> Iterator[Said]:
-    if given(case, "--trust-remote-code"):
-        pinned = case.line is not None and is_commit(case.line.value("--revision"))
-        yield Said(
-            "--trust-remote-code",
-            "code of the model's repository runs in the server, as its user and with its secrets",
-            "leave it out where vLLM knows the architecture; else read the code and pin --revision and --code-revision",
-            severity=INFO if pinned else None,
-        )
+    if case.line is None or not case.line.has("--trust-remote-code"):
+        return
+    loose = None if _is_local(case) else _not_pinned(case.line)
+    yield Said(
+        "--trust-remote-code",
+        "code of the model's repository runs in the server, as its user and with its secrets"
+        + (f"; {loose}: the next start may run code that nobody has read" if loose else ""),
+        "leave it out where vLLM knows the architecture; else read the code and pin --revision to its commit "
+        "(40 hex digits), and --code-revision where the code is in another repository",
+        severity=WARNING if loose else INFO,
+    )
+
+
+def _is_local(case: Case) -> bool:
+    model = (case.line.model or "") if case.line else ""
+    return is_path(model) or any(is_true(env(case, name)) for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+
+
+def _not_pinned(line: CommandLine) -> str | None:
+    """What of the code is no commit, in words; None where it is pinned."""
+    revision, code = line.value("--revision"), line.value("--code-revision")
+    if not is_commit(revision):
+        return f"--revision {revision} is no commit" if revision else "no --revision is given"
+    return None if code is None or is_commit(code) else f"--code-revision {code} is no commit"
 
 
 @case_rule("seccomp_unconfined", WARNING, "https://docs.docker.com/engine/security/seccomp/")

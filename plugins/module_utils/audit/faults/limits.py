@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...findings import ERROR, WARNING
+from ...findings import WARNING
 from ...versions import Version
 from ..case import Case
 from ..rules.saying import Said, case_rule
@@ -61,7 +61,7 @@ def _limit(case: Case) -> Iterator[Said]:
         )
 
 
-@case_rule("model_does_not_fit_memory", ERROR, "parameters in the model's name; memory of the stated GPUs")
+@case_rule("model_does_not_fit_memory", WARNING, "parameters in the model's name; memory of the stated GPUs")
 def _fit(case: Case) -> Iterator[Said]:
     host, weights = case.subject.host, _weights(case)
     if host is None or weights is None or not host.gpu_memory_bytes or given(case, "--cpu-offload-gb"):

@@ -14,11 +14,12 @@ from ...findings import INFO, WARNING
 from ..case import Case
 from ..rules.saying import Said, case_rule
 from ..subject import COMPOSE, DOCKER_RUN
-from .shown import docker_runs, text
+from .shown import docker_runs
 
 _INTERPOLATION = "https://docs.docker.com/reference/compose-file/interpolation/"
 # What only a shell knows: a command substitution, its own parameters, or a variable that the same script sets.
 _SHELL_ONLY = re.compile(r"(?<!\$)\$(?:\(|[?!@*#0-9]|(?:HOSTNAME|RANDOM|PPID)\b)")
+_SHELL_KEY = re.compile(r"\s*(?:command|entrypoint|environment)\s*:")
 _SET = re.compile(r"(?:^|[\s;&])(?:export\s+|for\s+)?([A-Za-z_][A-Za-z0-9_]*)(?:=\$\$|=\$?\(| in )")
 
 
@@ -33,11 +34,28 @@ def _version(case: Case) -> Iterator[Said]:
         )
 
 
+def _interpolated(raw: str) -> str:
+    """The lines of the keys whose text a shell or the server gets; comments are left out."""
+    kept: list[str] = []
+    depth: int | None = None
+    for line in raw.splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        if _SHELL_KEY.match(line):
+            depth = indent
+        elif depth is not None and indent <= depth and not line.lstrip().startswith("- "):
+            depth = None
+        if depth is not None:
+            kept.append(line)
+    return "\n".join(kept)
+
+
 @case_rule("dollar_not_escaped_in_compose", WARNING, _INTERPOLATION)
 def _dollar(case: Case) -> Iterator[Said]:
     if case.subject.kind != COMPOSE:
         return
-    shown = text(case)
+    shown = _interpolated(case.subject.raw_text or "")
     own = set(_SET.findall(shown))
     used = [name for name in re.findall(r"(?<!\$)\$\{?([A-Za-z_][A-Za-z0-9_]*)", shown) if name in own]
     if _SHELL_ONLY.search(shown) or used:

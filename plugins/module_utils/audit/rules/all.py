@@ -20,7 +20,6 @@ from . import (
     scheduling,
     speculation,
     transfer,
-    trust,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -32,7 +31,6 @@ RULES: tuple[Rule, ...] = (
     *scheduling.RULES,
     *transfer.RULES,
     *frontend.RULES,
-    *trust.RULES,
     *request_logs.RULES,
     *reach.RULES,
     *paths.RULES,
