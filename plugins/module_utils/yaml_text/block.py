@@ -10,17 +10,15 @@ Private to the collection.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from .flow import MAX_DEPTH, Flow, Store, put
+from .flow import MAX_DEPTH, MERGE, Flow, Store, is_sign, merge, put, tag_fault
 from .scalars import YamlError, fold, plain
 
 _HEADER = re.compile(r"[|>](?:([+-])([1-9])?|([1-9])([+-])?)?(?:[ \t]+#.*|[ \t]*)")
 _PROPERTY = re.compile(r"([&!])(\S*)(?:[ \t]+|$)")
 _NO_KEY = frozenset("#&*!|>%@`[]{},")
 _NO_PLAIN = frozenset("%@`]},")
-_MERGE = "<<"
 
 
 def load(text: str) -> Any:
@@ -160,17 +158,13 @@ class _Reader:
             line, written = self.at + 1, content[:end].rstrip()
             key = Flow(written, 0, self.store).quoted() if written[0] in "\"'" else plain(written)
             value = self._value(indent, indent + end + 1, of_mapping=True)
-            if key == _MERGE:
+            if written == MERGE:
                 merged += value if isinstance(value, list) else [value]
             else:
                 put(found, key, value, line)
         if self._indent() > indent:
             raise self.fail("this line is indented more than the map that it stands in")
-        for each in merged:
-            if not isinstance(each, Mapping):
-                raise self.fail("<< takes maps only")
-            found = {**each, **found}
-        return found
+        return merge(found, merged, self.at + 1) if merged else found
 
     def _value(self, parent: int, column: int, of_mapping: bool = False) -> Any:
         """The value that begins in this line or below it, with its anchor and tag."""
@@ -182,6 +176,9 @@ class _Reader:
             anchor, tag = (match[2], tag) if match[1] == "&" else (anchor, match[2])
             column = match.end()
             match = _PROPERTY.match(line, column)
+        fault = tag_fault(tag)
+        if fault:
+            raise self.fail(fault)
         value = self._bare(parent, column, of_mapping, tag)
         if anchor:
             self.store.keep(anchor, value, before)
@@ -201,7 +198,7 @@ class _Reader:
             return self._scalar_block(parent, rest)
         if first in "\"'[{*":
             return self._flow(column)
-        if first in _NO_PLAIN:
+        if first in _NO_PLAIN or is_sign(rest):
             raise self.fail(f"a value cannot begin with {first}")
         text = self._plain(parent, rest)
         return text if tag == "!str" else plain(text)
@@ -254,11 +251,13 @@ class _Reader:
         body = "\n".join(lines).rstrip("\n")
         text = body if rest[0] == "|" else _fold_block(body.split("\n"))
         if keep == "+":
-            return text + "\n" * (len(lines) - body.count("\n") - (0 if body else 1))
+            kept = lines[:-1] if self.at >= len(self.lines) and lines and not lines[-1] else lines  # the text's own end
+            return text + "\n" * (len(kept) - body.count("\n") if body else len(kept))
         return text + ("\n" if text and keep != "-" else "")
 
     def _block_indent(self, parent: int) -> int:
-        for line in self.lines[self.at :]:
+        for at in range(self.at, len(self.lines)):
+            line = self.lines[at]
             if line.strip(" "):
                 return max(parent + 1, len(line) - len(line.lstrip(" ")))
         return parent + 1
@@ -266,10 +265,11 @@ class _Reader:
 
 def _fold_block(lines: list[str]) -> str:
     """Fold lines; what is indented more keeps its line breaks."""
-    text = lines[0]
+    lead = next((at for at, line in enumerate(lines) if line), len(lines) - 1)
+    text = "\n" * lead + lines[lead]
     breaks = 0
-    before = lines[0]
-    for line in lines[1:]:
+    before = lines[lead]
+    for line in lines[lead + 1 :]:
         if not line:
             breaks += 1
             continue

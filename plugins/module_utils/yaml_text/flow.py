@@ -7,13 +7,14 @@ Private to the collection.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from .scalars import YamlError, double_quoted, fold, plain, single_quoted
 
 MAX_DEPTH = 40
 MAX_NODES = 400_000
+_TOO_MANY = f"more than {MAX_NODES} values"
 _OPENING, _QUOTES, _MARKS = frozenset("[{"), frozenset("\"'"), frozenset("*&!")
 _STOPS = frozenset(",[]{}")
 _SPACE = frozenset(" \t\n")
@@ -30,19 +31,44 @@ class Store:
         """Count values; YamlError where there are more than any configuration has."""
         self.nodes += more
         if self.nodes > MAX_NODES:
-            raise YamlError(line, f"more than {MAX_NODES} values")
+            raise YamlError(line, _TOO_MANY)
 
     def keep(self, name: str, value: Any, before: int) -> None:
         """Remember a value under its anchor."""
         self.named[name] = (value, self.nodes - before)
 
-    def find(self, name: str, line: int) -> Any:
+    def find(self, name: str, place: Flow) -> Any:
         """The value that an alias repeats."""
         if name not in self.named:
-            raise YamlError(line, f"*{name[:40]} is an alias of nothing")
+            raise place.fail(f"*{name[:40]} is an alias of nothing")
         value, weight = self.named[name]
-        self.count(line, weight)
+        if self.nodes + weight > MAX_NODES:
+            raise place.fail(_TOO_MANY)
+        self.nodes += weight
         return value
+
+
+MERGE = "<<"
+_TAGS = frozenset({"", "!str", "!map", "!seq", "override", "reset"})  # the last two are compose's
+
+
+def tag_fault(tag: str) -> str | None:
+    """Why a tag is not read: its value would be another than the one that is written."""
+    return None if tag in _TAGS else f"the tag !{tag[:60]} is not read"
+
+
+def is_sign(text: str) -> bool:
+    """Whether a text begins with a mark of lists and maps: a dash, question mark or colon before a space."""
+    return text[:1] in {"-", "?", ":"} and text[1:2] in {"", " ", "\t", "\n"}
+
+
+def merge(found: dict[Any, Any], merged: list[Any], line: int) -> dict[Any, Any]:
+    """Lay the maps of merge keys below what stands in the map itself."""
+    for each in merged:
+        if not isinstance(each, Mapping):
+            raise YamlError(line, "<< takes maps only")
+        found = {**each, **found}
+    return found
 
 
 def put(target: dict[Any, Any], key: object, value: object, line: int) -> None:
@@ -73,7 +99,9 @@ class Flow:
         """One value, whatever it is."""
         if depth > MAX_DEPTH:
             raise self.fail("nested too deep")
-        self.store.count(0)
+        self.store.nodes += 1
+        if self.store.nodes > MAX_NODES:
+            raise self.fail(_TOO_MANY)
         letter = self.text[self.at : self.at + 1]
         if letter in _OPENING:
             return self._list(depth) if letter == "[" else self._map(depth)
@@ -81,13 +109,18 @@ class Flow:
             return self.quoted()
         if letter in _MARKS:
             return self._marked(letter, depth)
+        if is_sign(self.text[self.at : self.at + 2]):
+            raise self.fail(f"{letter} is no value in brackets")
         return plain(self._plain())
 
     def _marked(self, mark: str, depth: int) -> Any:
         """An alias, or a value with an anchor or a tag."""
         before, name = self.store.nodes, self._name()
         if mark == "*":
-            return self.store.find(name, self.line)
+            return self.store.find(name, self)
+        fault = tag_fault(name) if mark == "!" else None
+        if fault:
+            raise self.fail(fault)
         self._skip()
         found = self.value(depth + 1)
         if mark == "&":
@@ -169,6 +202,7 @@ class Flow:
             item = self.value(depth + 1)
             self._skip()
             if self.text[self.at : self.at + 1] == ":":
+                self._one_line(before)
                 self.at += 1
                 self._skip()
                 item = {item if isinstance(item, Hashable) else str(item): self.value(depth + 1)}
@@ -178,19 +212,29 @@ class Flow:
 
     def _map(self, depth: int) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
+        merged: list[Any] = []
         self.at += 1
         while self._next("}"):
             before = self.at
+            is_merge = self.text.startswith(MERGE, self.at)
             key = self.value(depth + 1)
             self._skip()
             value = None
             if self.text[self.at : self.at + 1] == ":":
+                self._one_line(before)
                 self.at += 1
                 self._skip()
                 value = self.value(depth + 1)
             self._moved(before)
-            put(found, key, value, 0 if isinstance(key, Hashable) and key not in found else self.line)
-        return found
+            if is_merge and key == MERGE:
+                merged += value if isinstance(value, list) else [value]
+            else:
+                put(found, key, value, 0 if isinstance(key, Hashable) and key not in found else self.line)
+        return merge(found, merged, self.line) if merged else found
+
+    def _one_line(self, begin: int) -> None:
+        if "\n" in self.text[begin : self.at]:
+            raise self.fail("a key and its colon must stand in one line")
 
     def _moved(self, before: int) -> None:
         if self.at == before:

@@ -63,6 +63,8 @@ def single_quoted(inner: str) -> str:
 
 def double_quoted(inner: str) -> str:
     """What stands between double quotes, escapes read; ValueError for an escape that is none."""
+    if re.search(r"\\[ \t]*\n", inner):
+        raise ValueError("a backslash at the end of a line in quotes is not read: write the text in one line")
     text = _folded(inner)
     found: list[str] = []
     at = 0
@@ -95,11 +97,17 @@ def _letter(digits: str, wanted: int) -> str:
 
 
 def _folded(inner: str) -> str:
-    """Fold the lines of a quoted value; a backslash at the end of a line joins without a space."""
+    """Fold the lines of a quoted value: one line break is a space, more are one less."""
     if "\n" not in inner:
         return inner
     first, *middle = inner.split("\n")
     lines = [first.rstrip(" \t"), *(line.strip(" \t") for line in middle[:-1]), middle[-1].lstrip(" \t")]
     joined = "\0".join(lines)
     joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\0+", r"\1", joined)
-    return fold(joined.split("\0"))
+    *before, last = joined.split("\0")
+    return fold([*before, last]) if last or not before else _closed(fold([*before, "."]))
+
+
+def _closed(text: str) -> str:
+    """The closing quote stands on a line of its own, which is no empty one."""
+    return text[:-1]
