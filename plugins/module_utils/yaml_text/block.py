@@ -17,6 +17,7 @@ from .scalars import YamlError, fold, plain
 
 _HEADER = re.compile(r"[|>](?:([+-])([1-9])?|([1-9])([+-])?)?(?:[ \t]+#.*|[ \t]*)")
 _PROPERTY = re.compile(r"([&!])(\S*)(?:[ \t]+|$)")
+_COLON = re.compile(r":(?:[ \t]|$)")
 _NO_KEY = frozenset("#&*!|>%@`[]{},")
 _NO_PLAIN = frozenset("%@`]},")
 
@@ -217,7 +218,7 @@ class _Reader:
     def _plain(self, parent: int, rest: str) -> str:
         """A text without quotes, which may go on in lines that are indented more."""
         text, commented = _without_comment(rest)
-        if key_end(text) is not None:
+        if _COLON.search(text):
             raise self.fail("a value in this line has a colon and a space in it: put it in quotes")
         lines = [text]
         self.at += 1
@@ -226,7 +227,7 @@ class _Reader:
             if line.strip() and (len(line) - len(line.lstrip(" ")) <= parent or _is_end(line) or _is_nothing(line)):
                 break
             text, commented = _without_comment(line.strip())
-            if key_end(text) is not None:
+            if _COLON.search(text):
                 raise self.fail("`key: value` stands where the text of the line before goes on")
             lines.append(text)
             self.at += 1

@@ -21,6 +21,9 @@ _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
+# A backslash at the end of a line joins it with the next one, without a space.
+_GOES_ON = re.compile(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*(?![ \t\n])")
+_STRAY = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]*\n")
 _CODES = {"x": 2, "u": 4, "U": 8}
 
 
@@ -63,8 +66,9 @@ def single_quoted(inner: str) -> str:
 
 def double_quoted(inner: str) -> str:
     """What stands between double quotes, escapes read; ValueError for an escape that is none."""
-    if re.search(r"\\[ \t]*\n", inner):
-        raise ValueError("a backslash at the end of a line in quotes is not read: write the text in one line")
+    inner = _GOES_ON.sub(r"\1", inner)
+    if _STRAY.search(inner):
+        raise ValueError("a backslash before blanks or an empty line is not read: write the text in one line")
     text = _folded(inner)
     found: list[str] = []
     at = 0
@@ -102,12 +106,4 @@ def _folded(inner: str) -> str:
         return inner
     first, *middle = inner.split("\n")
     lines = [first.rstrip(" \t"), *(line.strip(" \t") for line in middle[:-1]), middle[-1].lstrip(" \t")]
-    joined = "\0".join(lines)
-    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\0+", r"\1", joined)
-    *before, last = joined.split("\0")
-    return fold([*before, last]) if last or not before else _closed(fold([*before, "."]))
-
-
-def _closed(text: str) -> str:
-    """The closing quote stands on a line of its own, which is no empty one."""
-    return text[:-1]
+    return re.sub("\0+", lambda breaks: "\n" * (len(breaks.group()) - 1) or " ", "\0".join(lines))
