@@ -18,7 +18,8 @@ def test_text_and_lines_give_the_same_plain_map(given: object) -> None:
     found = json.loads(json.dumps(parse_startup_log(given)))
     assert (found["state"], found["diagnosis"]) == ("failed", "unrecognized_arguments")
     assert found["details"] == {"argument": "--swap-space 8"}
-    assert found["remedy"] == "--swap-space is gone since 0.18.0: take it out"
+    remedy = "take it out (swapping was V0 only; --kv-offloading-size (0.11.1) moves cache blocks to the host)"
+    assert found["remedy"] == f"--swap-space is gone since 0.18.0: {remedy}"
     assert found["evidence"] == [TEXT.strip()]
 
 
