@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..findings import ERROR, Finding
 from ..versions import Version
 from .case import Case, Rule
-from .subject import COMPOSE, DOCKER_RUN, Container
+from .subject import COMPOSE, DOCKER_RUN, OURS, Container
 
 ID = "SHM_TOO_SMALL"
 SOURCE = "vllm/distributed/device_communicators/shm_broadcast.py, check_shm_free_space, 0.26.0 and 0.27.0"
@@ -40,17 +40,21 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _finding(case: Case, workers: int, size: int) -> Finding:
+    container = case.subject.container
+    ours = container is not None and container.runner == OURS
     return Finding(
         id=ID,
         severity=ERROR,
         subject=case.about("/dev/shm"),
         message=(
             f"/dev/shm has {size // _MIB} MiB, and the queues between {workers} workers take a segment of 160 MiB and "
-            f"segments of 240 MiB there: the start ends with 'Insufficient space in /dev/shm' since vLLM {SINCE}."
+            f"segments of 240 MiB there: the start ends with 'Insufficient space in /dev/shm' since vLLM {SINCE}"
         ),
         expected="at least 1 GiB, or the host's /dev/shm",
         observed=f"{size // _MIB} MiB",
-        remedy="Run the container with --ipc=host, or with --shm-size 1g or more.",
+        remedy="set shm_size: 1g or more"
+        if ours
+        else "run the container with --ipc=host, or with --shm-size 1g or more",
         source=SOURCE,
         since=str(SINCE),
         replacement="--ipc=host or --shm-size >= 1g",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 SERVICE, MAP, SERVE, DOCKER_RUN, COMPOSE, UNIT = "service", "map", "serve", "docker run", "compose", "unit"
 PROMETHEUS_RULES, GRAFANA_DASHBOARD = "prometheus rules", "grafana dashboard"
+OURS = "gpuhosts"  # the runner of a service of this collection
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from .schema import ABSENT
 from .waivers import Waiver, apply_waivers, unknown_services
 
 DOOR = f"{NEXT}; what does not hold for your image can be waived: docs/runbooks/audit.md"
+_KEYS = {"/dev/shm": "shm_size"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ def _key(service: Service, finding: Finding) -> str:
     part = finding.subject[len(service.name) :].strip() if finding.subject.startswith(service.name) else finding.subject
     if part.startswith("--"):
         return f"config.{_given(service.config, part[2:])}"
+    if part in _KEYS:
+        return _KEYS[part]
     return f"env.{part}" if part in service.env else part or "(the whole)"
 
 

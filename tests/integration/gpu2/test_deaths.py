@@ -63,7 +63,7 @@ STUBBORN = {"STANDIN_NEVER_READY": "1", "STANDIN_TERM": "always"}
 
 def standin(port, env, **changes):
     """A service of the stand-in."""
-    return service(**{"port": port, "env": env, "config": TWO, "gate": QUICK, **changes})
+    return service(**{"port": port, "env": env, "config": TWO, "shm_size": "1g", "gate": QUICK, **changes})
 
 
 @pytest.fixture(autouse=True)

@@ -156,3 +156,11 @@ def test_the_worst_comes_first(service):
     }
     found = wrong(services=services, lock=LOCK)
     assert [problem.key for problem in found] == ["bind", "port", "gpus", "zz"]
+
+
+def test_too_little_shared_memory_is_said_of_the_key_that_sets_it(service):
+    two = {**service, "image": "vllm/vllm-openai:v0.32.0", "shm_size": "64m", "config": {"tensor-parallel-size": 2}}
+    with pytest.raises(ServicesError) as caught:
+        judge(Asked(services={"chat": two}, require_lock=False))
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.allowed) == ("shm_size", "set shm_size: 1g or more")

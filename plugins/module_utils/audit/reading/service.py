@@ -18,9 +18,8 @@ from ...services.parse import parse_services
 from ...services.problems import ServicesError
 from ...versions import Version
 from ..errors import AuditError
-from ..subject import SERVICE, Container, Publish, Subject
+from ..subject import OURS, SERVICE, Container, Publish, Subject
 
-RUNNER = "gpuhosts"
 KEY = "VLLM_API_KEY"
 OPEN = "exposed_without_key"
 
@@ -51,7 +50,7 @@ def subject_of_content(
         host_bind=bind,
         has_key=KEY in secrets or any(str(word).partition("=")[0] == "--api-key" for word in content["args"]),
         container=Container(
-            runner=RUNNER,
+            runner=OURS,
             image=f"{content['image']}:{content['tag']}",
             shm_bytes=size(str(content["shm_size"]))[1],
             network=str(content["network"]),
