@@ -159,8 +159,6 @@ def test_the_worst_comes_first(service):
 
 
 def test_too_little_shared_memory_is_said_of_the_key_that_sets_it(service):
-    two = {**service, "image": "vllm/vllm-openai:v0.32.0", "shm_size": "64m", "config": {"tensor-parallel-size": 2}}
-    with pytest.raises(ServicesError) as caught:
-        judge(Asked(services={"chat": two}, require_lock=False))
-    (problem,) = caught.value.problems
+    two = service(image="vllm/vllm-openai:v0.32.0", shm_size="64m", config={"tensor-parallel-size": 2})
+    (problem,) = wrong(services={"chat": two}, require_lock=False)
     assert (problem.key, problem.allowed) == ("shm_size", "set shm_size: 1g or more")
