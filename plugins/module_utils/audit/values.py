@@ -137,7 +137,7 @@ def unknown(case: Case) -> Iterator[Finding]:
             "the engine ends with status 2 before it loads anything",
             expected=", ".join(choices),
             observed=said.value,
-            remedy="choose one of the values that it takes",
+            remedy=f"choose one of: {', '.join(choices)}",
             source=known.source or _SOURCE,
         )
 
