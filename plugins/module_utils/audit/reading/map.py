@@ -15,7 +15,7 @@ from ...versions import Version
 from ..errors import AuditError
 from ..subject import MAP, Container, HostFacts, Problem, Publish, Subject, UnitFile
 from .inside import served_words
-from .parts import SIZE_EXPECTED, environment, publish, scalar, size_bytes
+from .parts import SIZE_EXPECTED, environment, go_seconds, publish, scalar, size_bytes
 from .shell import split_words
 
 WORDS = "a list of words, or one text"
@@ -131,23 +131,22 @@ class _Reader:
     def host(self, key: str, value: object) -> None:
         inner = self._inner(key, value, _HOST)
         texts = {name: scalar(inner[name]) for name in ("driver", "gpu", "compute_capability") if name in inner}
-        numbers = {name: self._size(f"{key}.{name}", inner[name]) for name in inner if name.startswith("gpu_memory")}
+        numbers = {name: self.size(f"{key}.{name}", inner[name]) for name in inner if name.startswith("gpu_memory")}
         count = inner.get("gpu_count")
         self.parts["host"] = HostFacts(
             **texts,
             gpu_memory_bytes=next((number for number in numbers.values() if number is not None), None),
-            gpu_count=self._count(f"{key}.gpu_count", count) if count is not None else None,
+            gpu_count=self.count(f"{key}.gpu_count", count) if count is not None else None,
         )
 
     def described(self, key: str, value: object) -> None:
         inner = self._inner(key, value, _CONTAINER)
         read: dict[str, Any] = {"image": self.container.get("image")}
-        for name, item in inner.items():
-            place = f"{key}.{name}"
-            if name in {"shm_size", "memory"}:
-                read["shm_bytes" if name == "shm_size" else "memory_bytes"] = self._size(place, item)
-            elif name == "tensor_parallel_size":
-                read[name] = self._count(place, item)
+        for written, item in inner.items():
+            place, name = f"{key}.{written}", _OTHER_NAMES.get(written, written)
+            if name in _MEASURES:
+                field, measure = _MEASURES[name]
+                read[field] = measure(self, place, item)
             elif name in {"ports", "publishes"}:
                 read["publishes"] = self._publishes(place, item)
             elif name in _CONTAINER_LISTS:
@@ -182,29 +181,53 @@ class _Reader:
                 self.say(f"{key}.{str(name)[:80]}", "is no part that can be audited", f"one of {', '.join(known)}")
         return {name: item for name, item in value.items() if name in known and item is not None}
 
-    def _size(self, place: str, value: object) -> int | None:
+    def size(self, place: str, value: object) -> int | None:
         read = size_bytes(value)
         if read is None:
             self.wrong(place, SIZE_EXPECTED)
         return read
 
-    def _count(self, place: str, value: object) -> int | None:
+    def count(self, place: str, value: object) -> int | None:
         text = scalar(value) or ""
         if text.isdecimal() and len(text) < 10:  # noqa: PLR2004 - no machine has more
             return int(text)
         self.wrong(place, "a whole number")
         return None
 
+    def seconds(self, place: str, value: object) -> float | None:
+        read = go_seconds(value)
+        if read is None:
+            self.wrong(place, "a time such as 90 or 1m30s")
+        return read
+
     def _publishes(self, place: str, value: object) -> tuple[Publish, ...]:
         return tuple(publish(word) for word in self._words(place, value) or ())
 
 
 _HOST = ("driver", "gpu", "compute_capability", "gpu_memory", "gpu_memory_bytes", "gpu_count")
+# As docker run, compose and docker inspect call the same thing.
+_OTHER_NAMES = {
+    "ipc_mode": "ipc",
+    "network_mode": "network",
+    "restart_policy": "restart",
+    "shm": "shm_size",
+    "mem_limit": "memory",
+    "stop_grace_period": "stop_timeout",
+    "stop_seconds": "stop_timeout",
+}
 _CONTAINER = (
     *("image", "shm_size", "tensor_parallel_size", "memory", "ports", "publishes", "entrypoint", "remove"),
+    "stop_timeout",
+    *_OTHER_NAMES,
     *_CONTAINER_TEXTS,
     *_CONTAINER_LISTS,
 )
+_MEASURES: dict[str, tuple[str, Callable[[_Reader, str, object], float | None]]] = {
+    "shm_size": ("shm_bytes", _Reader.size),
+    "memory": ("memory_bytes", _Reader.size),
+    "stop_timeout": ("stop_seconds", _Reader.seconds),
+    "tensor_parallel_size": ("tensor_parallel_size", _Reader.count),
+}
 _WORDS = {"args": "words", "from_args": "previous_words", "command": "command"}
 _READERS: dict[str, Callable[[_Reader, str, Any], None]] = {
     "args": _Reader.words,

@@ -52,6 +52,12 @@ def read(**parts: Any) -> Subject:
             {"container": {"shm_size": "64m", "tensor_parallel_size": 2}},
             {"container": Container("map", shm_bytes=64 << 20, tensor_parallel_size=2)},
         ),
+        ({"container": {"stop_timeout": 10}}, {"container": Container("map", stop_seconds=10.0)}),
+        ({"container": {"stop_grace_period": "1m30s"}}, {"container": Container("map", stop_seconds=90.0)}),
+        (
+            {"container": {"ipc_mode": "host", "shm": "1g", "network_mode": "host", "mem_limit": "2g"}},
+            {"container": Container("map", ipc="host", shm_bytes=1 << 30, network="host", memory_bytes=2 << 30)},
+        ),
         (
             {
                 "image": "i:1",
