@@ -15,15 +15,19 @@ from typing import Any
 SECRET = "SECRET"
 # --spec-tokens and max_tokens are numbers, and no tokens that open anything.
 _NAMES = re.compile(r"(?:KEYS?|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|AUTHORIZATION)$", re.IGNORECASE)
+# --api-k is read as --api-key: argparse takes the beginning of a name.
+_BEGINNINGS = re.compile(r"--(?:api-ke?|hf-to(?:ke?)?)")
+_USER_OF_URL = re.compile(r"(?<=://)[^/@\s\"']+@")
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]+)?")
 _MOST_DEEP = 8
 
 
 def hidden_value(name: str, value: str) -> str:
     """The value of a variable, an option or a key; of a secret's name only that there is one."""
-    if _NAMES.search(name.replace("-", "_")) and value and not _NUMBER.fullmatch(value):
+    opens = _NAMES.search(name.replace("-", "_")) or _BEGINNINGS.fullmatch(name.replace("_", "-"))
+    if opens and value and not _NUMBER.fullmatch(value):
         return SECRET
-    return _hidden_json(value)
+    return _USER_OF_URL.sub(f"{SECRET}@", _hidden_json(value))
 
 
 def hide(words: Sequence[str]) -> list[str]:

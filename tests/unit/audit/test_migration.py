@@ -204,6 +204,11 @@ def test_secrets_are_in_no_finding_and_no_proposal() -> None:
         (["--x", '{"a": {"api_key": "b", "n": 1}}'], ["--x", '{"a": {"api_key": "SECRET", "n": 1}}']),
         (["--x", '{"max_tokens":3}'], ["--x", '{"max_tokens":3}']),
         (["--x", '{"token": "b'], ["--x", "SECRET"]),
+        (["--api-k", "b"], ["--api-k", "SECRET"]),
+        (["--hf-tok=b"], ["--hf-tok=SECRET"]),
+        (["--api-server-count", "b"], ["--api-server-count", "b"]),
+        (["--otlp-traces-endpoint", "http://u:b@h:1/"], ["--otlp-traces-endpoint", "http://SECRET@h:1/"]),
+        (["--otlp-traces-endpoint", "http://h:1/a@b"], ["--otlp-traces-endpoint", "http://h:1/a@b"]),
     ],
 )
 def test_only_secrets_are_hidden(words: list[str], shown: list[str]) -> None:
