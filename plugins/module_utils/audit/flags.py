@@ -83,10 +83,12 @@ def not_yet(case: Case) -> Iterator[Finding]:
 
 def unknown(case: Case) -> Iterator[Finding]:
     """Options that no release has."""
+    guessed: set[str] = set()
     for given, known in _absent(case):
         if known is not None:
             continue
-        near = history.nearest_flag(given.name)
+        guessed.add(given.name)
+        near = history.nearest_flag(given.name) if len(guessed) <= history.MOST_GUESSES else None
         yield Finding(
             "FLAG_UNKNOWN",
             ERROR,

@@ -89,10 +89,12 @@ def not_yet(case: Case) -> Iterator[Finding]:
 
 def unknown(case: Case) -> Iterator[Finding]:
     """VLLM_* names that no release reads; other programs own the other names."""
+    guessed: set[str] = set()
     for name, _value, known in _absent(case):
         if known is not None or not name.startswith("VLLM_") or _OF_KUBERNETES.fullmatch(name):
             continue
-        near = history.nearest_variable(name)
+        guessed.add(name)
+        near = history.nearest_variable(name) if len(guessed) <= history.MOST_GUESSES else None
         severity = _severity(case) if case.version >= _WARNS or near else INFO
         yield Finding(
             "ENV_UNKNOWN",

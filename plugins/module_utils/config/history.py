@@ -20,6 +20,8 @@ from .releases import RELEASES
 
 __all__ = ["Default", "Deprecation", "History"]
 _NEAR = 0.75
+_LONGEST = 100
+MOST_GUESSES = 100  # of one subject: each takes about a millisecond
 
 
 def flag(name: str) -> History | None:
@@ -102,5 +104,8 @@ def _present(name: str, version: Version) -> bool:
     return found is not None and found.present(version)
 
 
+@lru_cache(maxsize=1024)
 def _nearest(table: str, name: str) -> str | None:
+    if len(name) > _LONGEST:
+        return None  # comparing takes time that grows with the name, and no name is so long
     return next(iter(difflib.get_close_matches(name, _names(table), n=1, cutoff=_NEAR)), None)

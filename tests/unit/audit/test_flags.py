@@ -119,3 +119,17 @@ def test_images_that_do_not_pass_their_own_validation() -> None:
 def test_names_of_backends_are_read_in_either_case() -> None:
     (only,) = _found({"args": ["m", "--attention-backend", "tree_attn"]}, "VALUE_REMOVED")
     assert only.since == "0.21.0"
+
+
+def test_a_backend_of_the_last_two_releases_is_silent_there() -> None:
+    assert _found({"args": ["--all2all-backend", "passthrough"]}, "VALUE_UNKNOWN", version="0.32.0") == []
+    assert _found({"args": ["--all2all-backend", "passthrough"]}, "VALUE_UNKNOWN", version="0.33.0") == []
+    assert len(_found({"args": ["--all2all-backend", "passthrough"]}, "VALUE_UNKNOWN", version="0.31.0")) == 1
+
+
+def test_only_the_first_hundred_unknown_names_are_compared() -> None:
+    words = [f"--swap-spaces{number}" for number in range(120)]
+    found = _found({"args": words, "env": {f"VLLM_USE_V1X{number}": "1" for number in range(120)}}, "FLAG_UNKNOWN")
+    assert len(found) == 120
+    assert sum(each.replacement == "--swap-space" for each in found) == 100
+    assert _found({"args": ["--" + "swap-space" * 1000]}, "FLAG_UNKNOWN")[0].replacement is None
