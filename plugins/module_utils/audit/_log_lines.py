@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One line of each fact of a start, in the shape that each release prints it: who prints, from, to, the line.
 
-``A`` is the API server, ``E`` the engine, ``W`` a worker, ``U`` uvicorn, which has its own header.
+``A`` is the API server, ``E`` the engine, ``W`` a worker, ``U`` uvicorn, which has its own header,
+``X`` the engine with an error.
 
 Private to the collection.
 """
@@ -42,5 +43,12 @@ init_engine|E|0.20.0||init engine (profile, create kv cache, warmup model) took 
 server_starting|A|0.8.0|0.9.1|Starting vLLM API server on http://0.0.0.0:8000
 server_starting|A|0.9.1|0.18.0|Starting vLLM API server 0 on http://0.0.0.0:8000
 server_starting|A|0.18.0||Starting vLLM server on http://0.0.0.0:8000
+kv_too_small|X|0.7.3|0.8.3|ValueError: To serve at least one request with the models's \
+max seq len (8192), (1.0 GB KV cache is needed, which is larger than the available KV cache memory (0.50 GB)
+kv_too_small|X|0.8.3|0.22.0|ValueError: To serve at least one request with the models's \
+max seq len (8192), (1.00 GiB KV cache is needed, which is larger than the available KV cache memory (0.50 GiB)
+kv_too_small|X|0.22.0||ValueError: To serve at least one request with the model's \
+max seq len (8192), (1.00 GiB KV cache is needed, which is larger than the available KV cache memory (0.50 GiB)
+uvicorn_started|U|0.7.3||INFO:     Started server process [1]
 uvicorn_ready|U|0.7.3||INFO:     Application startup complete.
 """

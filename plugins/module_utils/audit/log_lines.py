@@ -20,6 +20,7 @@ ENGINE_ALONE = Version(0, 18, 0)
 FORMATTER = Version(0, 31, 0)
 _COLOUR, _PLAIN = "\x1b[1;36m", "\x1b[0;0m"
 _HEADER = "INFO 11-30 12:34:56 [core.py:123] "
+_ERROR = "ERROR 11-30 12:34:56 [core.py:123] "
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def lines(fact: str, version: Version, device: str, headers: Version) -> tuple[s
 
 
 def _headers(by: str, version: Version) -> Iterator[str]:
-    header = "" if by == "U" else _HEADER
+    header = {"U": "", "X": _ERROR}.get(by, _HEADER)
     if version < PREFIXED or (by == "U" and version >= FORMATTER):
         yield header
         return
@@ -70,4 +71,4 @@ def _headers(by: str, version: Version) -> Iterator[str]:
 
 def _processes(by: str, version: Version) -> tuple[str, ...]:
     engine = ("EngineCore_DP0", "EngineCore") if version >= ENGINE_ALONE else ("EngineCore_DP0",)
-    return {"A": ("APIServer",), "U": ("APIServer",), "E": engine}.get(by, (*engine, "Worker_TP0"))
+    return {"A": ("APIServer",), "U": ("APIServer",), "E": engine, "X": engine}.get(by, (*engine, "Worker_TP0"))

@@ -58,3 +58,16 @@ def test_what_cannot_be_tried_is_said_and_takes_no_time(pattern: str) -> None:
     found = _found(pattern, "0.26.0")
     assert time.perf_counter() - begin < 2
     assert [each.id for each in found] == ["LOG_PATTERN_NOT_CHECKED"]
+
+
+def test_a_fatal_text_that_was_corrected_is_said() -> None:
+    (later,) = _found("models's max seq len", "0.21.0")
+    assert (later.id, later.since, later.subject) == ("LOG_PATTERN_BREAKS_LATER", "0.22.0", "subject kv_too_small")
+    assert [each.id for each in _found("models's max seq len", "0.22.0")] == ["LOG_PATTERN_BREAKS_NOW"]
+    assert _found("models?'s max seq len", "0.21.0") == []
+
+
+def test_lines_of_uvicorn_lose_the_process() -> None:
+    (later,) = _found(r"^\(APIServer pid=\d+\) INFO:     Started server", "0.30.0")
+    assert (later.id, later.since) == ("LOG_PATTERN_BREAKS_LATER", "0.31.0")
+    assert _found("Started server process", "0.30.0") == []
