@@ -13,6 +13,7 @@ from ..config import history
 from ..config.command_line import AMBIGUOUS, PREFIX, Given
 from ..findings import ERROR, INFO, WARNING, Finding
 from .case import Case, Rule
+from .hiding import hidden_value
 
 _SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the releases"
 _ENDS = "the engine ends with status 2 before it loads anything, and a restart policy starts it again and again"
@@ -39,7 +40,7 @@ def removed(case: Case) -> Iterator[Finding]:
         since = known.removed_since(case.version) if known else None
         if known is None or since is None:
             continue
-        instead = known.replacement_for(" ".join(given.values) or None, case.version)
+        instead = known.replacement_for(_shown(given), case.version)
         way = f"write {instead} in its place" if instead else "take it out"
         yield Finding(
             "FLAG_REMOVED",
@@ -53,6 +54,11 @@ def removed(case: Case) -> Iterator[Finding]:
             since=str(since),
             replacement=instead,
         )
+
+
+def _shown(given: Given) -> str | None:
+    """The value as it may stand in what is proposed."""
+    return hidden_value(given.name, " ".join(given.values)) or None
 
 
 def _happens(given: Given) -> str:
@@ -147,7 +153,7 @@ def deprecated(case: Case) -> Iterator[Finding]:
             continue
         when = f", and its removal is announced for {told.removal}" if told.removal else ""
         note = f" ({told.note})" if told.note else ""
-        instead = told.replacement or known.replacement_for(" ".join(given.values) or None, case.version)
+        instead = told.replacement or known.replacement_for(_shown(given), case.version)
         yield Finding(
             "FLAG_DEPRECATED",
             WARNING,

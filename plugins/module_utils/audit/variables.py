@@ -14,6 +14,7 @@ from ..config import history
 from ..findings import ERROR, INFO, WARNING, Finding
 from ..versions import Version
 from .case import Case, Rule
+from .hiding import hidden_value
 from .image_name import CUDA_BUILD, project_image
 
 _SOURCE = "vllm/envs.py of the releases"
@@ -54,7 +55,7 @@ def removed(case: Case) -> Iterator[Finding]:
         since = known.removed_since(case.version) if known else None
         if known is None or since is None:
             continue
-        instead = known.replacement_for(value, case.version)
+        instead = known.replacement_for(hidden_value(name, value), case.version)
         yield Finding(
             "ENV_REMOVED",
             _severity(case),

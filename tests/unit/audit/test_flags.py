@@ -133,3 +133,8 @@ def test_only_the_first_hundred_unknown_names_are_compared() -> None:
     assert len(found) == 120
     assert sum(each.replacement == "--swap-space" for each in found) == 100
     assert _found({"args": ["--" + "swap-space" * 1000]}, "FLAG_UNKNOWN")[0].replacement is None
+
+
+def test_what_is_proposed_shows_no_secret_of_a_url() -> None:
+    (only,) = _found({"args": ["--model", "https://me:pass1@host/m"]}, "FLAG_DEPRECATED")
+    assert (only.replacement, "pass1" in str(only)) == ("https://SECRET@host/m", False)
