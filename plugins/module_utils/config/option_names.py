@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..versions import Version, parse_version
 from ._options import OPTIONS
@@ -73,6 +74,7 @@ def _within(since: str | None, until: str | None, version: Version) -> bool:
     return (since is None or version >= parse_version(since)) and (until is None or version < parse_version(until))
 
 
+@lru_cache(maxsize=1024)
 def find_long(word: str, version: Version) -> Found:
     """Look up ``--max-model-len``, ``--no-enable-prefix-caching``, ``--max-model-le``; dashes, no value, no dots."""
     names = _names(version)
@@ -89,6 +91,7 @@ def find_long(word: str, version: Version) -> Found:
     return _begun(word, begun, version)
 
 
+@lru_cache(maxsize=1024)
 def find_short(word: str, version: Version) -> Found:
     """Look up ``-tp``, ``-O``; argparse takes the beginning of a short name, too."""
     names = _names(version)

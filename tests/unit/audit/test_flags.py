@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -138,3 +139,10 @@ def test_only_the_first_hundred_unknown_names_are_compared() -> None:
 def test_what_is_proposed_shows_no_secret_of_a_url() -> None:
     (only,) = _found({"args": ["--model", "https://me:pass1@host/m"]}, "FLAG_DEPRECATED")
     assert (only.replacement, "pass1" in str(only)) == ("https://SECRET@host/m", False)
+
+
+def test_a_word_that_is_repeated_is_looked_up_once() -> None:
+    begin = time.perf_counter()
+    found = _found({"args": ["m", *["--foo", "bar"] * 5000]}, "FLAG_UNKNOWN")
+    assert time.perf_counter() - begin < 3
+    assert [each.subject for each in found] == ["subject --foo"]
