@@ -41,7 +41,8 @@ def removed(case: Case) -> Iterator[Finding]:
         if known is None or since is None:
             continue
         instead = known.replacement_for(_shown(given), case.version)
-        way = f"write {instead} in its place" if instead else "take it out"
+        why = f" ({known.note})" if known.note else ""
+        way = f"write {instead} in its place" if instead else f"take it out{why}"
         yield Finding(
             "FLAG_REMOVED",
             ERROR,
