@@ -22,7 +22,7 @@ _LOGO = (
 
 _PAUSE = 0.01
 # Docker reads stdout and stderr side by side: what is to stand in an order in its log needs time in between.
-_BETWEEN = 0.05
+_BETWEEN = 0.1
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -32,6 +32,8 @@ def release(version: str) -> tuple[int, ...]:
 
 class Log:
     """The log of one process."""
+
+    _written: tuple[object, float] = (None, 0.0)  # the stream that was written last, and when
 
     def __init__(self, process: str, version: str, pid: int | None = None) -> None:
         self.process = process
@@ -55,9 +57,7 @@ class Log:
         prefix = self.prefix if self.version < (0, 31) else ""
         share = 100 * done // total
         text = f"Loading safetensors checkpoint shards: {share:3d}% Completed | {done}/{total}"
-        time.sleep(_BETWEEN)
         self._write(sys.stderr, f"\r{prefix}{text} [00:{int(seconds) % 60:02d}<00:00,  1.00it/s]\n")
-        time.sleep(_BETWEEN)
 
     def noise(self, lines: int, seconds: float, width: int) -> None:
         """Many lines at once, each with its number, evenly over their time."""
@@ -70,8 +70,12 @@ class Log:
 
     @staticmethod
     def _write(stream: object, text: str) -> None:
-        # One write a line: two processes share the stream.
+        """Write a line, at once: two processes share the stream; not too soon after one of the other stream."""
+        other, at = Log._written
+        if other is not stream:
+            time.sleep(max(0.0, at + _BETWEEN - time.monotonic()))
         os.write(stream.fileno(), text.encode())  # type: ignore[attr-defined]
+        Log._written = (stream, time.monotonic())
 
 
 def banner(log: Log, version: str, model: str, options: dict[str, object]) -> None:
