@@ -16,8 +16,7 @@ FLAGS = """\
 :{"0.11.1":null,"0.14.0":"allgather_reducescatter"},"same":["0.14.0"],"choices":{"0.11.1":{"all":["naive","pplx","de\
 epep_high_throughput","deepep_low_latency","allgather_reducescatter","flashinfer_all2allv"]},"0.15.0":{"add":["mori"\
 ]},"0.18.0":{"add":["nixl_ep","flashinfer_nvlink_two_sided","flashinfer_nvlink_one_sided"]},"0.23.0":{"add":["mori_h\
-igh_throughput","mori_low_latency"],"remove":["mori"]},"0.24.0":{"add":["deepep_v2"]},"0.31.0":{"add":["moonep"]},"0\
-.32.0":{"add":["passthrough"]}}}
+igh_throughput","mori_low_latency"],"remove":["mori"]},"0.24.0":{"add":["deepep_v2"]},"0.31.0":{"add":["moonep"]}}}
 --allow-credentials {"rows":[[null,null]],"source":"entrypoints/common/cli_args.py FrontendArgs.allow_credentials","\
 defaults":{"0.7.3":false}}
 --allow-deprecated-quantization {"rows":[["0.14.0",null]],"source":"engine/arg_utils.py ModelConfig.allow_deprecated\
