@@ -8,27 +8,26 @@ Private to the collection.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from ..versions import Version, parse_version
 from ._images import IMAGES
-from .releases import RELEASES
+from .releases import in_force
 
 _PLAIN = "plain"
 
 
 def cuda(version: Version, variant: str = "") -> str:
     """The CUDA version of an image; of a variant that is not known or not published, that of the plain tag."""
-    found = _at(_data()["variants"].get(variant, {}), version)
-    return str(_at(_data()["variants"][""], version) if found in (None, _PLAIN) else found)
+    found = in_force(_data()["variants"].get(variant, {}), version)
+    return str(in_force(_data()["variants"][""], version) if found in (None, _PLAIN) else found)
 
 
 def published(version: Version, variant: str) -> bool | None:
     """Whether the release scripts publish the tag ``v<version><variant>``; None where nothing is known of it."""
     history = _data()["variants"].get(variant)
-    return None if history is None else _at(history, version) is not None
+    return None if history is None else in_force(history, version) is not None
 
 
 def gone_since(variant: str, version: Version) -> Version | None:
@@ -54,21 +53,12 @@ def driver_floor(cuda_version: str) -> str | None:
 
 def least_capability(version: Version) -> str:
     """The least compute capability of a GPU that a version supports: ``7.5``."""
-    return str(_at(_data()["capability"], version))
+    return str(in_force(_data()["capability"], version))
 
 
 def serve_is_entrypoint(version: Version) -> bool:
     """Whether the image runs ``vllm serve``; before, the api_server module, to which the model is an option."""
     return version >= parse_version(_data()["serve_is_entrypoint_since"])
-
-
-def _at(history: Mapping[str, Any], version: Version) -> Any:
-    """What is in force in this version; of releases that nobody read, as in the oldest that was."""
-    found = None
-    for since, value in history.items():
-        if parse_version(since) <= max(version, RELEASES[0]):
-            found = value
-    return found
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..versions import Version, parse_version
+from ..versions import Version
 from ._options import OPTIONS
 from .command_line import ALIAS, AMBIGUOUS, EXACT, PREFIX
 from .command_line import UNKNOWN as UNKNOWN_NAME
 from .options import FLAG, UNKNOWN, option
+from .releases import within
 
 _NO = "--no-"
 _OTHER_WAY = {"--enable-": "--disable-", "--disable-": "--enable-"}  # vllm/utils/argparse_utils.py, EnableDisableAction
@@ -42,7 +43,7 @@ class _Names:
         self._pairs = version >= _OTHER_WAY_SINCE
         for name, rows in OPTIONS.items():
             for kind, since, until, also in rows:
-                if _within(since, until, version):
+                if within(since, until, version):
                     self._add(f"--{name}", f"--{name}", kind)
                     for other in also:
                         self._add(other, f"--{name}", kind)
@@ -68,10 +69,6 @@ def _names(version: Version) -> _Names:
         _CACHE.clear()  # an audit asks for one or two releases; a controller asks for many, one after the other
         _CACHE[version] = _Names(version)
     return _CACHE[version]
-
-
-def _within(since: str | None, until: str | None, version: Version) -> bool:
-    return (since is None or version >= parse_version(since)) and (until is None or version < parse_version(until))
 
 
 @lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..versions import Version, parse_version
 from ._options import OPTIONS
 from ._releases import RELEASES
+from .releases import within
 
 FLAG, SWITCH, FLAG_VALUE, VALUE = "flag", "switch", "flag_value", "value"
 LIST, JSON, JSON_LIST, APPEND, COMMA = "list", "json", "json_list", "append", "comma"
@@ -35,15 +36,11 @@ class Option:
         return self.kind in {FLAG, UNKNOWN}
 
 
-def _within(since: str | None, until: str | None, version: Version) -> bool:
-    return (since is None or version >= parse_version(since)) and (until is None or version < parse_version(until))
-
-
 def option(name: str, version: Version) -> Option:
     """Look an option up; where this release does not have it, the kind of the nearest release that had it."""
     rows = OPTIONS.get(name) or _by_long_alias().get(name) or ()
     for kind, since, until, _also in rows:
-        if _within(since, until, version):
+        if within(since, until, version):
             return Option(name, kind, present=True)
     if rows:
         first_since = rows[0][1]

@@ -8,14 +8,13 @@ Private to the collection.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..versions import Version, parse_version
+from ..versions import Version
 from ._routes import ROUTES
-from .releases import RELEASES
+from .releases import in_force, within
 
 DEVELOPMENT = "development"
 
@@ -33,16 +32,15 @@ class Route:
 
 def guarded_prefixes(version: Version) -> tuple[str, ...]:
     """Below which paths a version asks for the API key."""
-    return tuple(_at(_data()["guarded"], version) or ())
+    return tuple(in_force(_data()["guarded"], version) or ())
 
 
 def routes(version: Version) -> tuple[Route, ...]:
     """All routes of a version, whatever must be set for them."""
     found = []
     for row in _data()["routes"]:
-        since, until = row.get("since"), row.get("until")
-        if (not since or version >= parse_version(since)) and (not until or version < parse_version(until)):
-            gate = _at(row.get("gates", {}), version) or ""
+        if within(row.get("since"), row.get("until"), version):
+            gate = in_force(row.get("gates", {}), version) or ""
             found.append(Route(row["method"], row["path"], row.get("lets", ""), gate, f"vllm/{row['source']}"))
     return tuple(found)
 
@@ -59,15 +57,6 @@ def development(version: Version) -> tuple[Route, ...]:
 
 def _guarded(route: Route, version: Version) -> bool:
     return route.path.startswith(guarded_prefixes(version))
-
-
-def _at(history: Mapping[str, Any], version: Version) -> Any:
-    """What is in force in this version; of releases that nobody read, as in the oldest that was."""
-    found = None
-    for since, value in history.items():
-        if parse_version(since) <= max(version, RELEASES[0]):
-            found = value
-    return found
 
 
 @lru_cache(maxsize=1)
