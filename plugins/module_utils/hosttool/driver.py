@@ -19,11 +19,12 @@ from ..release.journal import DONE, FAILED, INTENT, Entry
 from ..release.machine import Observed, Step, next_step
 from ..release.paths import Paths
 from ..release.view import step_line
+from .draining.drain import drain
 from .preflight import preflight
 from .proving import soak, verify
 from .starting import start
 from .steps import Action, Context, Outcome, StepFailed
-from .stopping import drain, stop
+from .stopping import stop
 from .switching import commit, roll_back, switch
 
 ACTIONS: Mapping[str, Action] = {

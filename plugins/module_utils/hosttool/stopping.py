@@ -1,46 +1,24 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""``draining`` and ``stopped``: let requests end, then end the engine, and prove that nothing of it is left.
+"""``stopped``: end the engine, and prove that nothing of it is left.
 
 Private to the collection.
 """
 
 from __future__ import annotations
 
-from ..health.answer import Answer
 from ..io import containers, systemd
 from ..io.files import write_atomic
-from ..io.http import request
 from ..io.readers import make_state
-from ..io.serving import authorization
-from ..metrics.parse import parse_metrics
-from ..release.gate import Gate
 from . import engine
 from .errors import ToolError
-from .keeping import secrets_of
 from .steps import Context, Outcome, StepFailed
-from .stop_engine import gate_of_current
 
 # Above the unit's own ceiling (TimeoutStopSec=900), which ends a stop whatever hangs.
 STOP_TIMEOUT = 960.0
 # How long Docker may be away when a run looks for what is left: an upgrade of its package takes seconds.
 DOCKER_WAIT = 90.0
 _ASK_EVERY = 1.0
-_ASK_TIMEOUT = 5.0
-
-
-def drain(context: Context) -> Outcome:
-    """Wait until no request is under way, as long as the drain's cap allows. Nothing is cut off here."""
-    gate = gate_of_current(context.paths)
-    began = context.clock.monotonic()
-    while (busy := _requests(context, gate)) and context.clock.monotonic() - began < gate.drain_cap_seconds:
-        context.clock.sleep(_ASK_EVERY)
-    seconds = context.clock.monotonic() - began
-    if busy:
-        return Outcome(f"{busy} requests were still under way after the cap of {gate.drain_cap_seconds:.0f} s")
-    return Outcome(
-        "no request is under way" if busy == 0 else "nothing answers, so nothing is under way", {"waited": seconds}
-    )
 
 
 def stop(context: Context) -> Outcome:
@@ -84,13 +62,3 @@ def leave_no_container(context: Context) -> None:
         context.clock.sleep(_ASK_EVERY)
     if left:
         raise StepFailed(f"the unit is stopped, but the container {left[0].id[:12]} cannot be removed")
-
-
-def _requests(context: Context, gate: Gate) -> int | None:
-    """How many requests run or wait; None when nobody answers."""
-    key = secrets_of(context.paths).get("VLLM_API_KEY")
-    url = f"{gate.url}/metrics"
-    answer: Answer = request(url, headers=authorization(key), timeout=_ASK_TIMEOUT, max_bytes=8 << 20)
-    if not answer.ok:
-        return None
-    return parse_metrics(answer.body).requests

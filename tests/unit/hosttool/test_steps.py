@@ -265,16 +265,6 @@ def test_a_stop_that_failed_on_a_running_engine_lets_it_go_on(context, paths, ho
         roll_back(context("stop"))
 
 
-def test_draining_waits_for_the_last_request_but_not_for_ever(context, monkeypatch):
-    waiting = [2, 1, 0]
-    monkeypatch.setattr(stopping, "_requests", lambda _context, _gate: waiting.pop(0))
-    assert stopping.drain(context("stop")).message == "no request is under way"
-    monkeypatch.setattr(stopping, "_requests", lambda _context, _gate: 3)
-    assert stopping.drain(context("stop")).message == "3 requests were still under way after the cap of 120 s"
-    monkeypatch.setattr(stopping, "_requests", lambda _context, _gate: None)
-    assert "nothing answers" in stopping.drain(context("stop")).message
-
-
 def test_a_commit_moves_the_pointer_and_keeps_the_figures(context, paths, record):
     make_folder(paths.start(3))
     (paths.start(3) / "startup.json").write_text('{"kv_cache_tokens": [7], "max_concurrency": [[1, 2.0]]}')
