@@ -23,6 +23,7 @@ from ..release.paths import LABEL_SERVICE, Paths
 from ..release.record import ReleaseRecord
 from . import engine
 from .after_stop import finish_forgotten
+from .committed import put_right
 from .errors import ToolError
 from .keeping import note
 from .lost_starts import note_lost
@@ -44,6 +45,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
     The start begins after the wait for its turn: only then its deadline runs. One that is stopped while it waits has
     its folder all the same.
     """
+    put_right_said = put_right(paths)
     record = current_record(paths)
     make_folder(paths.volatile)
     note_lost(paths, clock)
@@ -57,6 +59,7 @@ def prepare(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) -> int:
             "boot": {"marker": boots.marker(paths), "id": boots.kernel_id()},
             "gpus": record.content["gpus"],
             "docker_invocation": docker_invocation(runner),
+            **({"put_right": put_right_said} if put_right_said else {}),
         },
     )
     try:

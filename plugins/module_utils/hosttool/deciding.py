@@ -9,7 +9,8 @@ Private to the collection.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ..io.observe import observe
@@ -17,6 +18,7 @@ from ..release.decide import Decision, cut_by_reboot, decide
 from ..release.paths import Paths
 from ..release.service_state import ServiceState
 from ..release.states import ABORTED, ROLLED_BACK
+from .calling_back import call_back
 from .errors import RunIsOpen, ToolError
 from .following import watch
 from .opening import Request, open_run, start_driver
@@ -30,21 +32,27 @@ Observer = Callable[[Paths], ServiceState]
 
 @dataclass(frozen=True)
 class Wanted:
-    """The state that was asked for, with its release, whether one that went back may be tried again, who and why."""
+    """The state that was asked for, with its release, whether one that went back may be tried again, who and why.
+
+    ``data`` is what the run is opened with: ``accept_no_rollback``, ``confirm_seconds``, ``adopt``.
+    """
 
     state: str
     release: str | None = None
     retry: bool = False
     by: str = ""
     why: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_run(paths: Paths, wanted: Wanted, decision: Decision, *, look: Observer = observe) -> tuple[Decision, str]:
     """The run to follow, opened when it has to be. Whoever was quicker and wants the same is followed."""
     if decision.follow:
+        if decision.cancels:
+            call_back(paths, wanted.by, wanted.why)
         return decision, decision.follow
     try:
-        run_id = open_run(paths, Request(str(decision.kind), decision.release, wanted.by, wanted.why))
+        run_id = open_run(paths, Request(str(decision.kind), decision.release, wanted.by, wanted.why, wanted.data))
     except RunIsOpen:
         other = decide(wanted.state, wanted.release, look(paths), retry=wanted.retry)
         if not other.follow:

@@ -20,6 +20,7 @@ from ..release.machine import Observed, Step, next_step
 from ..release.paths import Paths
 from ..release.view import step_line
 from .draining.drain import drain
+from .going_back import give_up
 from .preflight import preflight
 from .proving import soak, verify
 from .starting import start
@@ -37,6 +38,7 @@ ACTIONS: Mapping[str, Action] = {
     states.SOAKING: soak,
     states.COMMITTED: commit,
     states.ROLLING_BACK: roll_back,
+    states.ROLLBACK_FAILED: give_up,
 }
 
 

@@ -7,14 +7,18 @@ Private to the collection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from ..findings import Finding, failing, one_line
 from ..io import systemd
 from ..io.releases import read_gate
-from ..release.states import STARTING
+from ..release.states import ROTATE, STARTING
 from . import engine
+from .calling_back import who_called_back
+from .confirming import await_confirmation
 from .proof import prove
+from .rotating import prove_rotation
 from .steps import Context, Outcome, StepFailed
 
 _LOOK_EVERY = 1.0
@@ -23,9 +27,10 @@ _TELL_EVERY = 15.0
 
 def verify(context: Context) -> Outcome:
     """Every claim with its evidence, a real completion among them."""
-    _still_the_same(context)
-    findings = prove(context)
-    _fail_on(findings)
+    _go_on(context)
+    findings = prove_start(context, context.release, context.found(STARTING))
+    if context.opening.kind == ROTATE:
+        prove_rotation(context)
     return Outcome(f"{len(findings)} claims hold", {"findings": [finding.to_dict() for finding in findings]})
 
 
@@ -34,20 +39,43 @@ def soak(context: Context) -> Outcome:
     seconds = read_gate(context.paths, context.release).soak_seconds
     began = told = context.clock.monotonic()
     while (passed := context.clock.monotonic() - began) < seconds:
-        _still_the_same(context)
+        _go_on(context)
         if context.clock.monotonic() - told >= _TELL_EVERY:
             told = context.clock.monotonic()
             context.say(f"soaking: {passed:.0f} of {seconds:.0f} s")
         context.clock.sleep(min(_LOOK_EVERY, max(seconds - passed, 0.0)))
-    _still_the_same(context)
-    if seconds:
-        _fail_on(prove(context))
-    return Outcome(f"the same engine served for {seconds:.0f} s")
+    confirmed = await_confirmation(context, _go_on)
+    _go_on(context)
+    if seconds or confirmed:
+        prove_start(context, context.release, context.found(STARTING))
+    return Outcome(f"the same engine served for {seconds:.0f} s{confirmed}")
 
 
-def _still_the_same(context: Context) -> None:
+def prove_start(context: Context, release: str, started: Mapping[str, Any]) -> list[Finding]:
+    """Prove that a start is the one that was recorded and that it serves; StepFailed with what does not hold."""
+    _still_the_same(context, started)
+    findings = prove(context, release, started)
+    errors = failing(findings)
+    if errors:
+        told = {"findings": [finding.to_dict() for finding in findings]}
+        raise StepFailed("; ".join(one_line(finding) for finding in errors), told)
+    return findings
+
+
+def _go_on(context: Context) -> None:
+    """StepFailed when there is no use in going on: it was called back, it is late, or it is not the same any more."""
+    called = who_called_back(context.paths)
+    if called is not None:
+        raise StepFailed(called)
+    limit = read_gate(context.paths, context.release).progress_deadline_seconds
+    passed = context.clock.monotonic() - float(context.told("opened_monotonic") or 0.0)
+    if limit is not None and passed > limit:
+        raise StepFailed(f"not committed within the progress deadline of {limit:.0f} s ({passed:.0f} s have passed)")
+    _still_the_same(context, context.found(STARTING))
+
+
+def _still_the_same(context: Context, started: Mapping[str, Any]) -> None:
     """The invocation and the one container are those that were recorded right after the start."""
-    started = context.found(STARTING)
     unit = systemd.show(context.paths.unit, runner=context.runner)
     if unit is None or unit.active != "active" or unit.invocation_id != started.get("invocation_id"):
         seen = "systemd does not answer" if unit is None else f"it is {unit.active}, invocation {unit.invocation_id}"
@@ -58,18 +86,9 @@ def _still_the_same(context: Context) -> None:
         raise StepFailed(f"the service must have the one container {_container(started)}, it has: {seen}")
 
 
-def _fail_on(findings: Sequence[Finding]) -> None:
-    errors = failing(findings)
-    if errors:
-        raise StepFailed(
-            "; ".join(one_line(finding) for finding in errors),
-            {"findings": [finding.to_dict() for finding in findings]},
-        )
-
-
-def _id(started: dict[str, object]) -> str:
+def _id(started: Mapping[str, Any]) -> str:
     return f"start {started.get('seq')}, invocation {started.get('invocation_id')}"
 
 
-def _container(started: dict[str, object]) -> str:
+def _container(started: Mapping[str, Any]) -> str:
     return str(started.get("container_id") or "")[:12]

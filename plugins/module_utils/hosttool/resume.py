@@ -15,12 +15,13 @@ from collections.abc import Iterable, Sequence
 
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.files import read_if_there
+from ..io.files import link_name, read_if_there
 from ..io.journals import read_journal
 from ..io.observe import state_folders
 from ..release.journal import JournalError, open_run
 from ..release.paths import Paths
 from ..release.states import ROLLBACK_FAILED
+from .committed import boots_what_was_committed
 from .errors import ToolError
 from .following import is_driven, watch
 from .lost_starts import note_lost
@@ -30,6 +31,7 @@ from .service_args import host_root
 
 # To take back what nothing of lives any more is a matter of seconds. The unit's own limit is above this.
 PATIENCE = 60.0
+_LOOK = 1.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -79,8 +81,20 @@ def _begin(paths: Paths, runner: Runner, clock: Clock) -> list[tuple[Paths, str]
 
 
 def _await_end(paths: Paths, run_id: str, seconds: float, runner: Runner, clock: Clock) -> None:
-    """Wait for the end of a run of an earlier boot; ToolError when it has none, or a bad one."""
-    done = watch(paths, run_id, seconds, clock=clock, runner=runner)
+    """Wait until a run of an earlier boot has ended, or does what waits for this program: ToolError for a bad end.
+
+    One that goes back starts the service and proves it, which comes after this: it is enough that what boots is what
+    was committed.
+    """
+    until = clock.monotonic() + seconds
+    while True:
+        left = until - clock.monotonic()
+        done = watch(paths, run_id, min(_LOOK, max(left, 0.0)), clock=clock, runner=runner)
+        if done["finished"] or left <= 0:
+            break
+        if boots_what_was_committed(paths):
+            say(f"{paths.service}: {link_name(paths.current)} boots, and the run {run_id} goes on with it")
+            return
     if not done["finished"]:
         look = f"watch it with vllm-host status {paths.service}"
         raise ToolError(f"{paths.service}: the run {run_id} has not ended in {PATIENCE:.0f} s and goes on; {look}")

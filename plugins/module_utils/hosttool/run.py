@@ -8,6 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 
 from ..io.files import lease
@@ -17,8 +18,12 @@ from ..release.states import COMMITTED
 from ..release.view import run_summary
 from .driver import Driver
 from .errors import ToolError
-from .say import say
+from .say import complain, say
 from .service_args import parser, paths_of
+
+# As sysexits.h has it; the unit of a driver is begun again after it.
+TEMPORARY_FAILURE = 75
+_PAUSE = 5.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,7 +33,12 @@ def main(argv: Sequence[str]) -> int:
     with lease(paths.lease, f"pid {os.getpid()}") as held:
         if not held:
             raise ToolError(f"{args.service}: its run is driven already; watch it: vllm-host status {args.service}")
-        ended = Driver(paths).drive()
+        try:
+            ended = Driver(paths).drive()
+        except OSError as error:  # what cannot be journalled is not done: systemd begins again until it can
+            complain(f"{paths.service}: the journal cannot be written, trying again: {error.strerror or error}")
+            time.sleep(_PAUSE)
+            return TEMPORARY_FAILURE
     if ended is None:
         say(f"{args.service}: no run is open")
         return 0

@@ -15,7 +15,10 @@ from ..io.releases import read_gate
 from ..release.gate import hard_deadline
 from ..release.service_state import UnitState
 from ..release.start_lease import LONGEST_WAIT
+from ..release.states import SWITCHED
+from .calling_back import who_called_back
 from .steps import Context, Outcome, StepFailed
+from .stopping import stop_and_check
 
 # The gate ends by itself at its deadline; this is what systemd needs around it, for a hung Docker at the worst. Before
 # that the start may wait for others that could get its GPU.
@@ -24,9 +27,24 @@ _VERDICT_WAIT, _LOOK = 60.0, 0.2
 
 
 def start(context: Context) -> Outcome:
-    """Start the unit and wait for its gate; what is recorded here must still be true after the soak."""
+    """Start the release of the run; what is recorded here must still be true after the soak."""
+    try:
+        return start_release(context, context.release, int(context.found(SWITCHED).get("starts") or 0))
+    except StepFailed as error:
+        called = who_called_back(context.paths)
+        if called is None:
+            raise
+        raise StepFailed(called, {"seq": error.data["seq"]} if "seq" in error.data else {}) from error
+
+
+def start_release(context: Context, release: str, newer_than: int = 0) -> Outcome:
+    """Start the unit, whose current release this is, and wait for its gate; StepFailed with the cause.
+
+    An engine of a start that is no ``newer_than`` this number, or of another release, is ended first.
+    """
     paths, runner = context.paths, context.runner
-    deadline = hard_deadline(read_gate(paths, context.release), _slowest(context))
+    _end_another(context, release, newer_than)
+    deadline = hard_deadline(read_gate(paths, release), _slowest(context))
     before = starts.latest(paths)
     systemd.reset_failed(paths.unit, runner=runner)
     context.say(f"starting: {deadline:.0f} s at most")
@@ -41,6 +59,18 @@ def start(context: Context) -> Outcome:
     figures = {"seq": seq, "invocation_id": unit.invocation_id, "container_id": known.get("container_id")}
     said = f"{known.get('reason', '')}{_earlier(context, before, seq)}"
     return Outcome(said, {**figures, "seconds": known.get("ready_seconds")})
+
+
+def _end_another(context: Context, release: str, newer_than: int) -> None:
+    """End an engine that something else has started meanwhile: a restart of Docker starts what was current then."""
+    unit = systemd.show(context.paths.unit, runner=context.runner)
+    latest = starts.latest(context.paths)
+    if unit is None or not unit.is_running or latest is None:
+        return
+    running = starts.read(context.paths, latest).get("release")
+    if running != release or latest <= newer_than:
+        context.say(f"starting: {running} runs again, somebody has started it meanwhile: it is stopped first")
+        stop_and_check(context)
 
 
 def _earlier(context: Context, before: int | None, seq: int) -> str:

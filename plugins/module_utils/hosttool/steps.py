@@ -54,13 +54,17 @@ class Context:
         return self.opening.release
 
     def record(self) -> ReleaseRecord:
-        """The release as it was staged here; StepFailed when it is gone or was edited."""
+        """The release of the run as it was staged here; StepFailed when it is gone or was edited."""
+        return self.record_of(self.release)
+
+    def record_of(self, release: str) -> ReleaseRecord:
+        """A release as it was staged here; StepFailed when it is gone or was edited."""
         try:
-            record = read_record(self.paths, self.release)
+            record = read_record(self.paths, release)
         except (RecordError, ValueError) as error:
-            raise StepFailed(f"{self.release}: {error}; stage it again with deploy") from error
+            raise StepFailed(f"{release}: {error}; stage it again with deploy") from error
         if record is None:
-            raise StepFailed(f"{self.release} is not staged on this host; stage it with deploy")
+            raise StepFailed(f"{release} is not staged on this host; stage it with deploy")
         return record
 
     def found(self, state: str) -> dict[str, Any]:
@@ -69,6 +73,10 @@ class Context:
             if entry.state == state and entry.data:
                 return dict(entry.data)
         return {}
+
+    def told(self, name: str) -> Any:
+        """What the run was opened with, or knew of the time before it."""
+        return self.opening.data.get(name)
 
     def say(self, text: str) -> None:
         """Tell the people who watch."""

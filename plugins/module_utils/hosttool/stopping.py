@@ -10,8 +10,10 @@ from __future__ import annotations
 from ..io import containers, systemd
 from ..io.files import write_atomic
 from ..io.readers import make_state
+from ..release.states import REPLACING_KINDS
 from . import engine
 from .errors import ToolError
+from .release_proof import held_before, prove_release
 from .steps import Context, Outcome, StepFailed
 
 # Above the unit's own ceiling (TimeoutStopSec=900), which ends a stop whatever hangs.
@@ -22,12 +24,24 @@ _ASK_EVERY = 1.0
 
 
 def stop(context: Context) -> Outcome:
-    """Mark the service as stopped (this holds over a reboot), end it, and look if it is gone."""
-    make_state(context.paths)
-    write_atomic(context.paths.stopped, f"{context.opening.run} by {context.opening.by or 'unknown'}\n")
+    """End the engine and look if it is gone. For good: marked as stopped first, which holds over a reboot.
+
+    For another engine to come: what it needs has to be free.
+    """
+    if context.opening.kind in REPLACING_KINDS:
+        held = held_before(context)
+        stop_and_check(context)
+        return Outcome(f"the engine ended, no container is left; {prove_release(context, held)}")
+    mark_stopped(context)
     stop_and_check(context)
     systemd.reset_failed(context.paths.unit, runner=context.runner)
     return Outcome("the engine ended, no container is left")
+
+
+def mark_stopped(context: Context) -> None:
+    """From now on only a run starts the service."""
+    make_state(context.paths)
+    write_atomic(context.paths.stopped, f"{context.opening.run} by {context.opening.by or 'unknown'}\n")
 
 
 def stop_and_check(context: Context) -> None:

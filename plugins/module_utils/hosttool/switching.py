@@ -1,6 +1,6 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""``switched``, ``committed`` and ``rolling_back``: which release is current, and which is good.
+"""``switched``, ``committed``, ``rolling_back``, ``rollback_failed``: which release is current, and which is good.
 
 Private to the collection.
 """
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ..io import containers, starts, systemd
 from ..io.files import remove, switch_link, write_atomic
-from ..release.states import REMOVE, STARTING, STARTING_KINDS
-from . import engine
+from ..release.states import GATED_KINDS, REMOVE, REPLACING_KINDS, ROTATE, STARTING, STARTING_KINDS
+from . import engine, rotating
+from .going_back import go_back
 from .removing import remove_service
 from .steps import Context, Outcome, StepFailed
 from .stopping import STOP_TIMEOUT, leave_no_container, stop_unit
@@ -19,15 +20,19 @@ from .stopping import STOP_TIMEOUT, leave_no_container, stop_unit
 def switch(context: Context) -> Outcome:
     """Let the unit find the release; a stopped service may run again."""
     context.record()
+    if context.opening.kind == ROTATE:
+        rotating.bring_in(context.paths)
+    before = starts.latest(context.paths) or 0
     switch_link(context.paths.current, f"releases/{context.release}")
     remove(context.paths.stopped)
-    return Outcome(f"current is {context.release}")
+    return Outcome(f"current is {context.release}", {"starts": before})
 
 
 def commit(context: Context) -> Outcome:
     """From here on the release boots by itself; for a removal, take away what made the service."""
-    if context.opening.kind in STARTING_KINDS:
+    if context.opening.kind in GATED_KINDS:
         switch_link(context.paths.last_good, f"releases/{context.release}")
+        rotating.keep(context.paths)
         found = context.found(STARTING)
         seq = found.get("seq")
         startup = starts.startup(context.paths, seq) if seq else {}
@@ -40,6 +45,8 @@ def commit(context: Context) -> Outcome:
 
 def roll_back(context: Context) -> Outcome:
     """Back to what was there before the run."""
+    if context.opening.kind in REPLACING_KINDS:
+        return go_back(context)
     if context.opening.kind in STARTING_KINDS:
         return _take_back_start(context)
     return _take_back_stop(context)

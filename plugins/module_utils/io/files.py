@@ -105,6 +105,8 @@ def switch_link(link: Path, target: str, disk: Disk = DISK) -> None:
     with contextlib.suppress(FileNotFoundError):
         temporary.unlink()
     temporary.symlink_to(target)
+    if link.is_dir() and not link.is_symlink():  # somebody has put a folder there: no rename replaces one
+        link.rename(link.with_name(f"{link.name}.was-no-link"))
     try:
         disk.replace(temporary, link)
     except OSError:
@@ -129,6 +131,12 @@ def remove(path: Path, disk: Disk = DISK) -> bool:
         return False
     sync_folder(path.parent, disk)
     return True
+
+
+def rename(source: Path, target: Path, disk: Disk = DISK) -> None:
+    """Give a file another name in the same folder, for good."""
+    disk.replace(source, target)
+    sync_folder(target.parent, disk)
 
 
 def append_record(path: Path, line: str, good_bytes: int | None = None, disk: Disk = DISK) -> None:

@@ -69,8 +69,11 @@ def said_by_main(invocation_id: str, lines: int = 20, *, runner: Runner = run) -
 
 
 def start_transient(unit: str, argv: Sequence[str], description: str, *, runner: Runner = run) -> Result:
-    """Start a command as a service of its own that outlives whoever asked for it; one that is killed is begun again."""
+    """Start a command as a service of its own that outlives whoever asked for it; one that is killed is begun again.
+
+    So is one that says that it could not go on now (exit status 75, "temporary failure").
+    """
     options = ["--quiet", "--collect", f"--unit={unit}", f"--description={description}"]
-    properties = ["Type=exec", "Restart=on-abnormal", "RestartSec=1"]
+    properties = ["Type=exec", "Restart=on-abnormal", "RestartSec=1", "RestartForceExitStatus=75"]
     words = [*options, *(f"--property={each}" for each in properties)]
     return runner(["systemd-run", *words, "--", *argv], timeout=60.0)

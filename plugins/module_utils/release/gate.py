@@ -28,6 +28,7 @@ class Gate:
     deadline_seconds: float | None = None
     silence_seconds: float = 120.0
     soak_seconds: float = 60.0
+    progress_deadline_seconds: float | None = None
     kv_floor_tokens: int | None = None
     golden_prompts: tuple[Any, ...] = ()
     warmup: int = 1

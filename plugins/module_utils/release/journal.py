@@ -13,16 +13,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .states import PATHS, STAGED, TERMINAL, legal_states
+from .states import PATHS, ROLLBACK_FAILED, STAGED, TERMINAL, legal_states
 
 INTENT = "intent"
 DONE = "done"
 FAILED = "failed"
 PHASES = (INTENT, DONE, FAILED)
 
+# Records without a schema are of the first one. A tool reads its own schema and older ones.
+SCHEMA = 2
+
 
 class JournalError(ValueError):
     """A journal that cannot be trusted: torn in the middle, or with a record that is none."""
+
+
+class NewerJournal(JournalError):
+    """A journal that a newer tool has written: this one would not know what it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,8 @@ class Journal:
 
 def format_entry(entry: Entry) -> str:
     """Write a record as one line; fields that say nothing are left out."""
-    fields = {"at": entry.at, "run": entry.run, "kind": entry.kind, "state": entry.state, "phase": entry.phase}
-    fields["release"] = entry.release or ""
+    fields: dict[str, Any] = {"schema": SCHEMA, "at": entry.at, "run": entry.run, "kind": entry.kind}
+    fields.update({"state": entry.state, "phase": entry.phase, "release": entry.release or ""})
     optional = {"by": entry.by, "why": entry.why, "message": entry.message, "data": dict(entry.data)}
     return json.dumps({**fields, **{key: value for key, value in optional.items() if value}}, sort_keys=False) + "\n"
 
@@ -68,6 +75,8 @@ def parse_journal(raw: bytes) -> Journal:
             if not line.endswith(b"\n"):
                 raise ValueError("no line end")
             entries.append(_entry(json.loads(line.decode("utf-8"))))
+        except NewerJournal as error:
+            raise NewerJournal(f"line {number} of the journal {error}") from None
         except (ValueError, KeyError, TypeError) as error:
             if number == len(lines) and not line.endswith(b"\n"):
                 return Journal(tuple(entries), good, torn=True)
@@ -79,6 +88,14 @@ def parse_journal(raw: bytes) -> Journal:
 def run_entries(entries: Sequence[Entry], run: str) -> tuple[Entry, ...]:
     """The records of one run, in order."""
     return tuple(entry for entry in entries if entry.run == run)
+
+
+def runs(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
+    """The records of every run, oldest run first."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.run, []).append(entry)
+    return tuple(tuple(records) for records in found.values())
 
 
 def last_run(entries: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -93,10 +110,12 @@ def open_run(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def outcome(records: Sequence[Entry]) -> str | None:
-    """How a run ended, or None while it has not."""
-    if records and records[-1].phase == DONE and records[-1].state in TERMINAL:
-        return records[-1].state
-    return None
+    """How a run ended, or None while it has not. To give up ends a run also where not all of it could be done."""
+    if not records:
+        return None
+    last = records[-1]
+    ended = last.state in TERMINAL and (last.phase == DONE or (last.state, last.phase) == (ROLLBACK_FAILED, FAILED))
+    return last.state if ended else None
 
 
 def first_failure(records: Sequence[Entry]) -> Entry | None:
@@ -114,6 +133,10 @@ def opening(records: Sequence[Entry]) -> Entry:
 def _entry(data: Any) -> Entry:
     if not isinstance(data, dict):
         raise TypeError("not a map")
+    schema = data.pop("schema", 1)
+    if isinstance(schema, int) and schema > SCHEMA:
+        tool = "a newer vllm-host has written it: install the collection that it came with, with deploy"
+        raise NewerJournal(f"has schema {schema}, this tool reads up to {SCHEMA}; {tool}")
     entry = Entry(**{**data, "release": data.get("release") or None})
     if entry.kind not in PATHS or entry.phase not in PHASES or entry.state not in legal_states(entry.kind):
         raise ValueError(f"{entry.kind}, {entry.state}, {entry.phase} is no step of a run")

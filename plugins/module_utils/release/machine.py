@@ -3,8 +3,8 @@
 """What a run does next, told from its journal alone and from whether the host is still in the same boot.
 
 Every step can be done twice, so a driver that died is replaced by one that does the last intent again. Only a reboot
-changes the course: a start that it interrupted is rolled back, unless the boot has started what was committed before; a
-stop goes on.
+changes the course: a start that it interrupted is rolled back, unless the boot has started what was committed before. A
+stop goes on, and so does a rollback: what it leads to was committed here before.
 Private to the collection.
 """
 
@@ -13,23 +13,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .journal import DONE, FAILED, INTENT, Entry, first_failure
+from .journal import DONE, FAILED, INTENT, Entry, first_failure, outcome
 from .states import (
     ABORTABLE,
     ABORTED,
+    CHANGE,
     COMMITTED,
+    FIRST_START,
+    ROLLBACK_FAILED,
     ROLLED_BACK,
     ROLLING_BACK,
+    ROTATE,
     START,
-    STARTING_KINDS,
     SWITCHED,
-    TERMINAL,
     state_after,
     state_after_failure,
 )
 
 REBOOTED = "the host restarted in the middle of the run"
 BOOTED = f"{REBOOTED}; what was committed before boots by itself"
+
+# What these kinds lead to was not proven yet, so it does not outlive its boot.
+_BOUND_TO_BOOT = (FIRST_START, START, CHANGE, ROTATE)
 
 
 @dataclass(frozen=True)
@@ -50,16 +55,16 @@ class Step:
     @property
     def has_effects(self) -> bool:
         """Whether something is done on the host, so that an intent is journalled first."""
-        return self.state not in TERMINAL or self.state == COMMITTED
+        return self.state not in (ABORTED, ROLLED_BACK)
 
 
 def next_step(records: Sequence[Entry], observed: Observed) -> Step | None:
     """The next step of the run with these records; None when it has ended."""
     last = records[-1]
-    if last.phase == DONE and last.state in TERMINAL:
+    if outcome(records) is not None:
         return None
     if last.phase == FAILED:
-        after = state_after_failure(last.state)
+        after = state_after_failure(last.kind, last.state)
         return Step(after, _cause(records)) if after else None
     if _cut_by_reboot(last, observed):
         if _boots_by_itself(last, observed):
@@ -71,9 +76,15 @@ def next_step(records: Sequence[Entry], observed: Observed) -> Step | None:
     return Step(following, _cause(records) if following == ROLLED_BACK else "") if following else None
 
 
+def is_bound_to_boot(kind: str) -> bool:
+    """Whether a run of this kind is taken back, as far as it has come, when the host restarts."""
+    return kind in _BOUND_TO_BOOT
+
+
 def _cut_by_reboot(last: Entry, observed: Observed) -> bool:
-    """A start that was not committed does not outlive its boot; all else is simply done again."""
-    if observed.same_boot or last.kind not in STARTING_KINDS or last.state == ROLLING_BACK:
+    """What was not committed does not outlive its boot; all else is simply done again."""
+    going_back = last.state in (ROLLING_BACK, ROLLBACK_FAILED)
+    if observed.same_boot or going_back or last.kind not in _BOUND_TO_BOOT:
         return False
     return not (last.state == COMMITTED and observed.last_good == last.release)
 

@@ -66,6 +66,16 @@ class Paths:
         return self.secrets.with_name("secrets.before")
 
     @property
+    def next_secrets(self) -> Path:
+        """The values that a rotation is going to bring."""
+        return self.secrets.with_name("secrets.next")
+
+    @property
+    def back_secrets(self) -> Path:
+        """The values that a rotation goes back to, until it is committed."""
+        return self.secrets.with_name("secrets.back")
+
+    @property
     def state(self) -> Path:
         """The folder that outlives a reboot."""
         return Path(self.root) / STATE_ROOT / self.service
@@ -127,6 +137,21 @@ class Paths:
     def open_run(self) -> Path:
         """Holds the id of the open run; gone after a reboot, which is how one is noticed."""
         return self.volatile / "run"
+
+    @property
+    def awaits(self) -> Path:
+        """There while the open run waits for the controller's confirmation."""
+        return self.volatile / "awaits"
+
+    @property
+    def confirmed(self) -> Path:
+        """Holds the id of the run that the controller has confirmed."""
+        return self.volatile / "confirmed"
+
+    @property
+    def called_back(self) -> Path:
+        """There when somebody wants the open run to go back; its text says who and why."""
+        return self.volatile / "called_back"
 
     @property
     def progress(self) -> Path:

@@ -15,22 +15,26 @@ from typing import Any
 from .by_hand import by_hand
 from .differences import content_differences
 from .ending import failure_text, first_failed_start
-from .gate import INTERRUPTED
-from .journal import Entry, first_failure, last_run, outcome
+from .history import failed_before, failure_of, way_down
+from .journal import Entry, outcome
 from .paths import Paths
 from .service_state import ServiceState
-from .states import ROLLBACK_FAILED, ROLLED_BACK, STARTING_KINDS
+from .states import CHANGE, ROLLBACK, ROLLBACK_FAILED
 
 FIRST_START = "first_start"
 UNCHANGED = "unchanged"
 DIFFERS = "differs"
 STAYS_STOPPED = "stays_stopped"
 FROZEN = "frozen"
+QUARANTINED = "quarantined"
 FAILED = "failed"
 STOP = "stop"
 REMOVE = "remove"
 BUSY = "busy"
 NOTHING = "nothing"
+
+# The playbook of a kind of run, where it has another name.
+VERBS = {CHANGE: "upgrade"}
 
 # How long a stop takes at worst is the service's own grace; this is what a served stop took when it was measured.
 _STOP_SECONDS = 1.0
@@ -46,6 +50,7 @@ class PlanEntry:
     wanted: str | None = None
     current: str | None = None
     last_good: str | None = None
+    goes_back_to: str | None = None
     differences: tuple[Mapping[str, Any], ...] = ()
     running: Mapping[str, Any] | None = None
     downtime_seconds: float | None = None
@@ -67,7 +72,8 @@ def plan_service(wanted: Mapping[str, Any], state: ServiceState, *, retry: bool 
     desired = wanted["state"]
     release = None if desired == "absent" else (wanted.get("release") or {}).get("id")
     rules = [_unreadable, _busy, _frozen, *{"started": _STARTED, "stopped": _STOPPED, "absent": _ABSENT}[desired]]
-    entry = next(filter(None, (rule(release, state) for rule in rules if not (retry and rule is _failed_first))))
+    forgiven = (_failed_first, _quarantined) if retry else ()
+    entry = next(filter(None, (rule(release, state) for rule in rules if rule not in forgiven)))
     return _with_facts(entry, release, wanted, state)
 
 
@@ -76,28 +82,10 @@ def left_inventory(on_host: Iterable[str], in_inventory: Iterable[str]) -> list[
     return sorted(set(on_host) - set(in_inventory))
 
 
-def failed_before(release: str | None, state: ServiceState) -> str | None:
-    """Why this very release went back on this host the last time that it was tried; None when it did not.
-
-    A start that was interrupted did not fail: by a reboot, or by whoever stopped it (a stop of Docker, say).
-    """
-    tried = [entry for entry in state.entries if entry.release == release and entry.kind in STARTING_KINDS]
-    return failure_of(last_run(tried))
-
-
-def failure_of(records: Sequence[Entry]) -> str | None:
-    """Why a start was taken back, when that was the release's own doing."""
-    failure = first_failure(records)
-    if failure is None or outcome(records) not in (ROLLED_BACK, ROLLBACK_FAILED):
-        return None
-    if failure.data.get("verdict") in INTERRUPTED:
-        return None
-    return failure.message or "no reason was recorded"
-
-
-def retry_remedy(name: str) -> str:
-    """What to do about a release that failed on this host."""
-    return f"change the definition, or try the same again with: {playbook('deploy')} -e vllm_retry={name}"
+def retry_remedy(name: str, first: bool = True) -> str:
+    """What to do about a release that failed on this host, as its first start or as an upgrade."""
+    again = playbook("deploy") if first else playbook("upgrade", name)
+    return f"change the definition, or try the same again with: {again} -e vllm_retry={name}"
 
 
 def way_on(name: str, records: Sequence[Entry]) -> str:
@@ -105,7 +93,11 @@ def way_on(name: str, records: Sequence[Entry]) -> str:
     kind = records[0].kind
     if kind == FIRST_START:
         return retry_remedy(name) if failure_of(records) else f"begin again with: {playbook('deploy')}"
-    return f"begin again with: {playbook(kind, name)}"
+    if kind == CHANGE and failure_of(records):
+        return retry_remedy(name, first=False)
+    if kind == ROLLBACK and outcome(records) == ROLLBACK_FAILED:
+        return f"name another release that was good here: {playbook('rollback', name)} -e vllm_release=REL"
+    return f"begin again with: {playbook(VERBS.get(kind, kind), name)}"
 
 
 def playbook(verb: str, name: str | None = None) -> str:
@@ -147,7 +139,7 @@ def _frozen(_release: str | None, state: ServiceState) -> PlanEntry | None:
 
 
 def _failed_first(release: str | None, state: ServiceState) -> PlanEntry | None:
-    cause = None if state.last_good else failed_before(release, state)
+    cause = None if state.last_good else failed_before(release, state.entries)
     if cause is None:
         return None
     return _entry(state, FAILED, f"{release} failed here and was taken back: {cause}", next=retry_remedy(state.name))
@@ -166,6 +158,26 @@ def _first_start(release: str | None, state: ServiceState) -> PlanEntry | None:
     )
 
 
+def _quarantined(release: str | None, state: ServiceState) -> PlanEntry | None:
+    """What failed here stays visible: the inventory wants it, the host went back, nobody tries it without a word."""
+    if not state.last_good or release in (None, state.current):
+        return None
+    cause = failed_before(release, state.entries)
+    if cause is None:
+        return None
+    has = f"runs {state.current}" if state.is_running else f"is down, its last good release is {state.last_good}"
+    reason = f"the inventory wants {release}, which went back here: {cause}; it {has}"
+    return _entry(state, QUARANTINED, reason, way_back=_way_back(state), next=retry_remedy(state.name, first=False))
+
+
+def _way_back(state: ServiceState) -> str:
+    """How a change of a service ends that does not prove itself."""
+    to = state.last_good or "nothing"
+    if not state.is_running:
+        return f"a change that fails leaves it down, with {to} as its current release"
+    return f"the host goes back to {to} by itself when the gate fails"
+
+
 def _running(release: str | None, state: ServiceState) -> PlanEntry | None:
     if not state.is_running:
         return None
@@ -175,8 +187,7 @@ def _running(release: str | None, state: ServiceState) -> PlanEntry | None:
     if state.current == release:
         return _entry(state, UNCHANGED, "it runs what the inventory wants")
     reason = f"it runs {state.current}, the inventory wants {release}"
-    way_back = f"the host goes back to {state.last_good} by itself when the gate fails"
-    return _entry(state, DIFFERS, reason, way_back=way_back, next=playbook("upgrade", state.name))
+    return _entry(state, DIFFERS, reason, way_back=_way_back(state), next=playbook("upgrade", state.name))
 
 
 def _unit_is_gone(_release: str | None, state: ServiceState) -> PlanEntry | None:
@@ -228,7 +239,7 @@ def _remove(_release: str | None, state: ServiceState) -> PlanEntry | None:
     return _entry(state, REMOVE, "the inventory wants it absent", way_back=back, next=playbook("remove", state.name))
 
 
-_STARTED = (_failed_first, _first_start, _running, _unit_is_gone, _down)
+_STARTED = (_failed_first, _first_start, _quarantined, _running, _unit_is_gone, _down)
 _STOPPED = (_stay_stopped,)
 _ABSENT = (_remove,)
 
@@ -239,6 +250,7 @@ def _with_facts(entry: PlanEntry, release: str | None, wanted: Mapping[str, Any]
         wanted=release,
         current=state.current,
         last_good=state.last_good,
+        goes_back_to=way_down(state.entries, state.current, state.last_good),
         differences=tuple(_differences(release, wanted, state)),
         running=_running_content(entry, state),
         by_hand=tuple(each.text for each in by_hand(state)),
@@ -256,14 +268,14 @@ def _differences(release: str | None, wanted: Mapping[str, Any], state: ServiceS
 def _running_content(entry: PlanEntry, state: ServiceState) -> dict[str, Any] | None:
     """What the controller needs to audit the upgrade: the version and the arguments of what runs."""
     recorded = state.contents.get(state.current or "")
-    if entry.action != DIFFERS or recorded is None:
+    if entry.action not in (DIFFERS, QUARANTINED) or recorded is None:
         return None
     return {key: recorded[key] for key in ("version", "args")}
 
 
 def _downtime(action: str, state: ServiceState) -> float | None:
     """Seconds without an answer; None where nobody can know, or where it lasts until somebody starts the service."""
-    if action == DIFFERS:
+    if action in (DIFFERS, QUARANTINED) and state.is_running:
         measured = state.start_seconds()
         return None if measured is None else round(measured + _STOP_SECONDS, 1)
     return None if action in (STOP, REMOVE, BUSY) else 0.0

@@ -157,7 +157,7 @@ def test_a_start_is_recorded_as_what_must_still_be_true(context, paths, host):
     host.on_start = began
     outcome = start(context())
     assert outcome.data == {"seq": 1, "invocation_id": "i1", "container_id": "c1", "seconds": 4.5}
-    assert host.asked[0] == "reset-failed"
+    assert host.asked[:2] == ["show", "reset-failed"]
 
 
 def test_a_start_that_somebody_restarted_is_named_beside_the_one_that_serves(context, paths, host):
@@ -289,7 +289,7 @@ def test_a_removal_can_be_done_twice_and_keeps_the_evidence(context, paths, secr
 @pytest.fixture
 def proof(monkeypatch):
     findings = []
-    monkeypatch.setattr(proving, "prove", lambda _context: list(findings))
+    monkeypatch.setattr(proving, "prove", lambda _context, _release, _started: list(findings))
     return findings
 
 
