@@ -21,9 +21,20 @@ from ..release.gate import INTERRUPTED
 from ..release.journal import Entry, opening, outcome, run_entries
 from ..release.paths import Paths
 from ..release.plan import way_on
-from ..release.states import ABORTED, COMMITTED, REMOVE, STARTING, STARTING_KINDS
+from ..release.states import (
+    ABORTED,
+    COMMITTED,
+    GATED_KINDS,
+    REMOVE,
+    REPLACING_KINDS,
+    ROLLBACK_FAILED,
+    ROLLED_BACK,
+    STARTING,
+    STARTING_KINDS,
+)
 from ..release.view import run_summary, run_title, run_view, step_line
 from ..release.why import why_lines
+from .confirming import awaits_confirmation
 from .errors import ToolError
 from .opening import start_driver
 
@@ -31,12 +42,16 @@ _LOOK = 0.2
 
 
 def watch(paths: Paths, run_id: str, wait: float, *, clock: Clock = CLOCK, runner: Runner = run) -> dict[str, Any]:
-    """Wait for the end of a run, ``wait`` seconds at most; a driver that died is replaced once."""
+    """Wait for the end of a run or until it waits for a word, ``wait`` seconds at most.
+
+    A driver that died is replaced once.
+    """
     ends = clock.monotonic() + wait
     replaced = False
     while True:
         records = _records(paths, run_id)
-        if outcome(records) is not None or clock.monotonic() >= ends:
+        waits = awaits_confirmation(paths, run_id)
+        if outcome(records) is not None or waits or clock.monotonic() >= ends:
             return result_of(paths, records)
         if not replaced and not is_driven(paths, runner):
             start_driver(paths, runner=runner, clock=clock)
@@ -54,6 +69,7 @@ def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
         "actions": [run_title(paths.service, records[0].kind, records[0].release)],
         "run": run_view(records),
         "finished": end is not None,
+        "awaits_confirm": end is None and awaits_confirmation(paths, records[0].run),
         "follow": records[0].run,
         "result": end,
         "progress": _progress(paths, records),
@@ -123,12 +139,17 @@ def _findings(records: Sequence[Entry]) -> list[dict[str, Any]]:
 def _diff(records: Sequence[Entry], end: str | None) -> dict[str, str]:
     first = opening(records)
     previous = first.data.get("previous")
-    down = first.kind in STARTING_KINDS
-    before = state_text(previous, "stopped" if down else "running")
+    runs = first.kind in GATED_KINDS
+    was_down = first.kind in STARTING_KINDS or first.data.get("was_running") is False
+    before = state_text(previous, "stopped" if was_down else "running")
+    if end == ROLLBACK_FAILED:
+        return {"before": before, "after": state_text(first.data.get("way_back"), "stopped")}
+    if end == ROLLED_BACK and first.kind in REPLACING_KINDS:
+        return {"before": before, "after": state_text(first.data.get("way_back"), "stopped" if was_down else "running")}
     if end != COMMITTED:
         return {"before": before, "after": before}
     current = None if first.kind == REMOVE else first.release
-    return {"before": before, "after": state_text(current, "running" if down else "stopped")}
+    return {"before": before, "after": state_text(current, "running" if runs else "stopped")}
 
 
 def state_text(release: str | None, how: str) -> str:
