@@ -8,7 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 LEAST_DEADLINE = 600.0
@@ -35,6 +35,7 @@ class Gate:
     stop_grace_seconds: float = 60.0
     drain_cap_seconds: float = 120.0
     waivers: tuple[Any, ...] = ()
+    notify: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
