@@ -8,7 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..config import images
 from ..findings import ERROR, Finding
@@ -23,7 +23,7 @@ SOURCE_DRIVER = (
 )
 SOURCE_GPU = "docs/getting_started/installation/gpu.cuda.inc.md and torch_cuda_arch_list, 0.19.1 and 0.20.0"
 SOURCE_TAG = ".buildkite/scripts/publish-release-images.sh by release"
-_COMPATIBILITY = "VLLM_ENABLE_CUDA_COMPATIBILITY"
+COMPATIBILITY = "VLLM_ENABLE_CUDA_COMPATIBILITY"
 _COMPATIBILITY_SINCE = Version(0, 17, 0)
 _COMPATIBILITY_LEAST = (535,)
 _NO_COMPATIBILITY = re.compile(r"geforce|titan|\b(?:gtx|rtx)[ -]?\d{4}(?!\s*ada)\b", re.IGNORECASE)
@@ -85,14 +85,22 @@ def driver(case: Case) -> Iterator[Finding]:
 
 
 def _is_compatible(case: Case, version: Version, have: tuple[int, ...]) -> bool:
-    """CUDA's forward compatibility, which is there on data-centre GPUs and has to be asked for."""
-    asked = (case.subject.env or {}).get(_COMPATIBILITY, "").strip().lower() in {"1", "true"}
-    return asked and version >= _COMPATIBILITY_SINCE and have >= _COMPATIBILITY_LEAST and not _is_consumer(case)
+    return may_use_compatibility(version, have, _gpu(case)) and asks_for_compatibility(case.subject.env or {})
 
 
-def _is_consumer(case: Case) -> bool:
+def asks_for_compatibility(env: Mapping[str, str]) -> bool:
+    """Whether CUDA's forward compatibility is asked for; it never comes by itself."""
+    return str(env.get(COMPATIBILITY, "")).strip().lower() in {"1", "true"}
+
+
+def may_use_compatibility(version: Version, have: tuple[int, ...], gpu: str) -> bool:
+    """Whether forward compatibility could bridge a driver: on data-centre GPUs, not for any driver."""
+    return version >= _COMPATIBILITY_SINCE and have >= _COMPATIBILITY_LEAST and not _NO_COMPATIBILITY.search(gpu)
+
+
+def _gpu(case: Case) -> str:
     host = case.subject.host
-    return host is not None and bool(_NO_COMPATIBILITY.search(host.gpu or ""))
+    return (host.gpu or "") if host is not None else ""
 
 
 def _instead(case: Case, image: ProjectImage | None, version: Version, floor: str, have: tuple[int, ...]) -> str:
@@ -100,8 +108,8 @@ def _instead(case: Case, image: ProjectImage | None, version: Version, floor: st
     other = images.driver_floor(images.cuda(version, "-cu129") or "") if images.published(version, "-cu129") else None
     if image is not None and other and other != floor and have >= (numbers(other) or (0,)):
         ways.append(f"image v{version}-cu129")
-    if version >= _COMPATIBILITY_SINCE and have >= _COMPATIBILITY_LEAST and not _is_consumer(case):
-        ways.append(f"{_COMPATIBILITY}=1 on a data-centre GPU")
+    if may_use_compatibility(version, have, _gpu(case)):
+        ways.append(f"{COMPATIBILITY}=1 on a data-centre GPU")
     return " or ".join(ways)
 
 

@@ -7,17 +7,16 @@ Private to the collection.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..audit.help import read_help
 from ..audit.image_check import compare_help
 from ..findings import INFO, Finding, failing, one_line
 from ..io.image_options import NoHelp, image_help
-from ..io.releases import read_gate
 from ..release.record import ReleaseRecord
 from ..versions import parse_version
 from .steps import Context, StepFailed
+from .waived import waived
 
 
 def check_options(context: Context, record: ReleaseRecord) -> list[dict[str, Any]]:
@@ -29,7 +28,7 @@ def check_options(context: Context, record: ReleaseRecord) -> list[dict[str, Any
     else:
         version = parse_version(str(record.content["version"]))
         found = compare_help(list(record.content["args"])[1:], listed, version, record.service)
-    found = _waived(context, found)
+    found = waived(context, found)
     errors = failing(found)
     if errors:
         raise StepFailed(
@@ -43,23 +42,6 @@ def check_options(context: Context, record: ReleaseRecord) -> list[dict[str, Any
 
 def _sentence(finding: Finding) -> str:
     return f"{finding.message}; {finding.remedy}"
-
-
-def _waived(context: Context, found: list[Finding]) -> list[Finding]:
-    """The waivers of the inventory come with the gate; one that has expired by this host's clock counts no more."""
-    today = context.clock.now()[:10]
-    waivers = {
-        (str(each.get("id")), str(each.get("subject") or "")): str(each.get("until"))
-        for each in read_gate(context.paths, context.release).waivers
-        if isinstance(each, dict) and str(each.get("until")) >= today
-    }
-    return [replace(each, waived_until=_until(each, waivers)) for each in found]
-
-
-def _until(finding: Finding, waivers: dict[tuple[str, str], str]) -> str | None:
-    return next(
-        (until for (code, part), until in waivers.items() if code == finding.id and part in finding.subject), None
-    )
 
 
 def _unread(record: ReleaseRecord, error: Exception) -> Finding:

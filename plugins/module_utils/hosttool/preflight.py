@@ -9,33 +9,40 @@ from __future__ import annotations
 
 from ..io import containers, systemd
 from ..io.files import make_folder
+from ..io.ports import listeners
 from ..release.paths import LABEL_PROBE, LABEL_SERVICE
 from ..release.record import ReleaseRecord
 from ..release.runfile import probe_command
-from ..release.states import STARTING_KINDS
+from ..release.states import GATED_KINDS, REPLACING_KINDS
 from .before_start import check_name, check_port, make_caches
+from .change_preflight import check_change, has_way_back
 from .errors import ToolError
 from .image_options import check_options
 from .steps import Context, Outcome, StepFailed
 
 
 def preflight(context: Context) -> Outcome:
-    """Image by id, unit, port, and a throw-away container with the same devices, mounts and user."""
-    if context.opening.kind not in STARTING_KINDS:
+    """Image by id, unit, port, and a throw-away container with the same devices, mounts and user.
+
+    Before a running engine is stopped for another one also the way back, and all that has to be there for it.
+    """
+    if context.opening.kind not in GATED_KINDS:
         return Outcome()
     record = context.record()
     _check_unit(context)
     try:
+        warnings = check_change(context, record)
         _check_image(context, record)
         check_name(context.paths, runner=context.runner)
         _check_port(context, record)
         _check_container(context, record)
-        warnings = check_options(context, record)
+        warnings += check_options(context, record)
     except containers.DockerError as error:
         raise StepFailed(f"Docker does not answer: {error}; see systemctl status docker") from error
     except ToolError as error:
         raise StepFailed(str(error)) from error
-    return Outcome("image, unit, port and devices are there", {"warnings": warnings} if warnings else {})
+    back = ", and there is a way back" if context.opening.kind in REPLACING_KINDS and has_way_back(context) else ""
+    return Outcome(f"image, unit, port and devices are there{back}", {"warnings": warnings} if warnings else {})
 
 
 def _check_unit(context: Context) -> None:
@@ -54,9 +61,18 @@ def _check_image(context: Context, record: ReleaseRecord) -> None:
 
 
 def _check_port(context: Context, record: ReleaseRecord) -> None:
-    """The port is free, or held by a left-over of the service itself, which goes before the start."""
-    if not containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner):
+    """The port is free, or held by the service itself, which lets go of it before the start."""
+    own = containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner)
+    if not own or (context.opening.kind in REPLACING_KINDS and not _holds(context, record, own)):
         check_port(context.paths, record, runner=context.runner)
+
+
+def _holds(context: Context, record: ReleaseRecord, own: list[str]) -> bool:
+    """Whether a container of the service has the port: by Docker's word, or as the one in which its listener runs."""
+    port = record.content["port"]
+    if context.paths.container in containers.publishing(port, runner=context.runner):
+        return True
+    return any(each.container in own for each in listeners() if each.port == port)
 
 
 def _check_container(context: Context, record: ReleaseRecord) -> None:

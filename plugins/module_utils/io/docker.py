@@ -65,6 +65,12 @@ def image_inspect(reference: str, *, runner: Runner = run) -> dict[str, Any] | N
     return dict(found[0]) if found else None
 
 
+def root_folder(*, runner: Runner = run) -> str:
+    """Where Docker keeps images and containers."""
+    asked = runner(["docker", "info", "--format", "{{.DockerRootDir}}"], timeout=_ASK)
+    return (asked.out.strip() if asked.ok else "") or Engine.root
+
+
 def images_present(references: Iterable[str], engine: Engine, *, runner: Runner = run) -> tuple[str, ...]:
     """Those of the references that are here, also while Docker does not run."""
 

@@ -7,21 +7,18 @@ Private to the collection.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ..health.evidence import HostEvidence, Identity, WayBack
-from ..release.paths import CACHE_ROOT, LABEL_SERVICE, Paths
-from ..release.record import RecordError, ReleaseRecord
+from ..release.paths import LABEL_SERVICE, Paths
 from ..release.service_state import ContainerSeen
 from ..startup.parse import StartupReport, startup_from_dict
-from . import containers, models, ports, starts, systemd
+from . import containers, ports, starts, systemd
 from .commands import Runner, run
 from .files import link_name
-from .releases import read_record
+from .way_back import missing_of, whole_record
 
 _ASK = 30.0
-_RUN_FILES = ("run", "args", "entry")
 
 
 def gather_host_evidence(paths: Paths, recorded: Identity | None = None, *, runner: Runner = run) -> HostEvidence:
@@ -73,7 +70,7 @@ def _port_holder(paths: Paths, docker: Runner | None) -> str | None:
 
     A Docker that does not answer is not asked again: to ask one that is down would start it.
     """
-    record = _record(paths, link_name(paths.current))
+    record = whole_record(paths, link_name(paths.current))
     if record is None:
         return None
     port = record.content["port"]
@@ -101,36 +98,4 @@ def _reference(paths: Paths, seq: int | None, release: object) -> int | None:
 
 def _way_back(paths: Paths, runner: Runner) -> WayBack | None:
     name = link_name(paths.last_good)
-    if name is None:
-        return None
-    record = _record(paths, name)
-    if record is None:
-        return WayBack(name, ("its record is missing or was edited",))
-    problems = [f"its file {each} is missing" for each in _RUN_FILES if not (paths.release(name) / each).is_file()]
-    return WayBack(name, (*problems, *_missing_image(record, runner), *_missing_model(paths, record)))
-
-
-def _record(paths: Paths, name: str | None) -> ReleaseRecord | None:
-    try:
-        return read_record(paths, name) if name is not None else None
-    except (RecordError, ValueError):
-        return None
-
-
-def _missing_image(record: ReleaseRecord, runner: Runner) -> tuple[str, ...]:
-    try:
-        here = containers.image_present(record.host.image_id, runner=runner)
-    except containers.DockerError as error:
-        return (f"Docker does not answer: {error}",)
-    return () if here else (f"its image {record.host.image_id} is not on this host",)
-
-
-def _missing_model(paths: Paths, record: ReleaseRecord) -> tuple[str, ...]:
-    model = record.content["model"]
-    if model["kind"] == "path":
-        fault = models.look_at_path(model["name"])
-        return (fault,) if fault else ()
-    cache = str(Path(paths.root) / CACHE_ROOT)
-    if models.proven(cache, model["name"], model["revision"]) is None:
-        return (f"its model {model['name']} at {model['revision']} is not complete on this host",)
-    return ()
+    return WayBack(name, missing_of(paths, name, runner=runner)) if name is not None else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..audit.image_check import CODES
 from ..audit.judge import audit_config
+from ..audit.platform import DRIVER, GPU
 from ..findings import Finding, failing
 from .model import Service
 from .problems import NEXT, Problem, nearest
@@ -19,6 +20,8 @@ from .schema import ABSENT
 from .waivers import Waiver, apply_waivers, unknown_services
 
 DOOR = f"{NEXT}; what does not hold for your image can be waived: docs/runbooks/audit.md"
+# What is found where driver, GPU and image are.
+HOST_CODES = (*CODES, DRIVER, GPU)
 _KEYS = {"/dev/shm": "shm_size"}
 
 
@@ -36,7 +39,7 @@ def audit_services(services: Sequence[Service], waivers: Sequence[Waiver], today
     problems: list[Problem] = []
     for service in (each for each in services if each.state != ABSENT):
         report = audit_config(service, str(service.version), name=service.name)
-        mine = [waiver for waiver in waivers if waiver.id.upper() not in CODES]  # those are for the host to find
+        mine = [waiver for waiver in waivers if waiver.id.upper() not in HOST_CODES]  # those are for the host to find
         judged, notes = apply_waivers(service.name, report.findings, mine, today)
         problems += [_problem(service, finding) for finding in failing(judged)]
         found += [*judged, *notes]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..audit.image_check import CODES
 from ..findings import INFO, Finding
 from ..lock import COMMAND, Lock, LockError, parse_lock
 from ..registry.options import REGISTRY_OPTION
@@ -87,7 +86,7 @@ def judge(asked: Asked) -> Judged:
     images = lock.images if lock else {}
     entries = [service_entry(service, images.get(service.image.reference)) for service in services]
     for entry in entries:
-        found_there = for_host(entry["name"], waivers, CODES)
+        found_there = for_host(entry["name"], waivers)
         entry["gate"].update({"waivers": found_there} if found_there else {})
     keys = [note for each in services for note in key_note(each.name, each.version, each.secret_names)]
     return Judged(entries, [*audited.findings, *keys])

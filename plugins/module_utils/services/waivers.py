@@ -124,11 +124,10 @@ def unknown_services(waivers: Iterable[Waiver], services: Iterable[str]) -> list
     ]
 
 
-def for_host(service: str, waivers: Iterable[Waiver], codes: Iterable[str]) -> list[dict[str, Any]]:
-    """The waivers of a service that its host needs, because only the host finds what they are for."""
-    wanted = {code.lower() for code in codes}
+def for_host(service: str, waivers: Iterable[Waiver]) -> list[dict[str, Any]]:
+    """The waivers of a service as its host needs them, which looks once more before a running engine is replaced."""
     return [
         {"id": waiver.id.upper(), "subject": waiver.subject, "until": waiver.until}
         for waiver in waivers
-        if waiver.service == service and waiver.id.lower() in wanted
+        if waiver.service == service
     ]
