@@ -31,22 +31,10 @@ def call_command(argv: Sequence[str], body: bytes, seconds: float) -> str | None
 
     Whatever it has begun is killed with it. The input is a file: a command that does not read it cannot hold us up.
     """
-    with tempfile.TemporaryFile() as given:
-        given.write(body)
-        given.seek(0)
-        try:
-            started = subprocess.Popen(  # pylint: disable=consider-using-with
-                list(argv),
-                stdin=given,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env={"PATH": _PATH, "LC_ALL": "C.UTF-8"},
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:
-            return f"{argv[0]}: {error.strerror or error}"
-    output, code = _watch(started, time.monotonic() + seconds)
+    try:
+        output, code = _run(argv, body, seconds)
+    except OSError as error:
+        return f"{argv[0]}: {error.strerror or error}"
     if code is None:
         return f"{argv[0]} did not end within {seconds:g} s"
     said = short(output.decode("utf-8", "replace"))
@@ -70,6 +58,22 @@ def call_url(url: str, body: bytes, seconds: float) -> str | None:
     return None if answer.status in _SUCCESS else answer.error or f"HTTP {answer.status}"
 
 
+def _run(argv: Sequence[str], body: bytes, seconds: float) -> tuple[bytes, int | None]:
+    with tempfile.TemporaryFile() as given:
+        given.write(body)
+        given.seek(0)
+        with subprocess.Popen(  # pylint: disable=ansible-bad-function
+            list(argv),
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": _PATH, "LC_ALL": "C.UTF-8"},
+            cwd="/",
+            start_new_session=True,
+        ) as started:
+            return _watch(started, time.monotonic() + seconds)
+
+
 def _watch(started: subprocess.Popen[bytes], until: float) -> tuple[bytes, int | None]:
     """The first of its output, and its status; None when its time was over. Its whole session ends with it."""
     kept = bytearray()
@@ -88,8 +92,6 @@ def _watch(started: subprocess.Popen[bytes], until: float) -> tuple[bytes, int |
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-        stream.close()
 
 
 def _read(descriptor: int, kept: bytearray) -> bool:
