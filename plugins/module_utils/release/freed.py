@@ -15,7 +15,7 @@ from ..gpu.holders import Holder
 # A process whose container is gone was killed with it, or has escaped: it gets this long to be gone by itself.
 KILL_AFTER = 5.0
 # Whoever else took the port keeps it; Docker's own proxy is gone with its container.
-PORT_WAIT = 10.0
+PORT_WAIT = 5.0
 # A driver that frees the memory of eight GPUs takes its time.
 LONGEST = 60.0
 

@@ -65,8 +65,8 @@ def test_a_dead_process_counts_only_while_it_holds_memory():
 
 def test_a_port_that_somebody_else_took_is_not_waited_for_as_long():
     taken = Look(memory=(), port_taken=True)
-    assert not judge_release(HELD, taken, 9.9).over
-    over = judge_release(HELD, taken, 10.0)
+    assert not judge_release(HELD, taken, 4.9).over
+    over = judge_release(HELD, taken, 5.0)
     assert over.over and over.port and why_not_free(HELD, taken, over) == ""
     stops = Held(port=8000)
     assert judge_release(stops, taken, 0.0).settled
