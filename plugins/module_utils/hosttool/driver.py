@@ -21,6 +21,7 @@ from ..release.paths import Paths
 from ..release.view import step_line
 from .draining.drain import drain
 from .going_back import give_up
+from .notifying import notify
 from .preflight import preflight
 from .proving import soak, verify
 from .starting import start
@@ -107,4 +108,5 @@ class Driver:
         line = step_line(entry)
         if line:
             context.say(line)
+        notify(context)
         return (*records, entry)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..io import starts, systemd
 from ..io.files import link_name, remove, switch_link
 from ..release.paths import Paths
-from ..release.states import ROLLING_BACK, STARTING
+from ..release.states import ROLLING_BACK, STARTING, SWITCHED
 from . import rotating
 from .proving import prove_start
 from .starting import start_release
@@ -29,7 +29,8 @@ def go_back(context: Context) -> Outcome:
     target = context.told("way_back")
     if not target:
         raise StepFailed("there is no last good release to go back to")
-    if not _runs_again(context, target):
+    failed = int(context.found(STARTING).get("seq") or context.found(SWITCHED).get("starts") or 0)
+    if not _runs_again(context, target, failed):
         stop_unit(context)
         put_back(context.paths, target)
         leave_no_container(context)
@@ -38,7 +39,7 @@ def go_back(context: Context) -> Outcome:
         if context.told("was_stopped"):
             mark_stopped(context)
         return Outcome(f"current is {target} again; it was down before and is down again")
-    started = start_release(context, target)
+    started = start_release(context, target, failed)
     findings = prove_start(context, target, started.data)
     return Outcome(f"{target} serves again, {started.message}; {len(findings)} claims hold", started.data)
 
@@ -61,14 +62,14 @@ def give_up(context: Context) -> Outcome:
     return Outcome("; ".join([told, *left]))
 
 
-def _runs_again(context: Context, target: str) -> bool:
+def _runs_again(context: Context, target: str, failed: int) -> bool:
     """Whether a driver that died was past the stop already: what is on its way up is not stopped once more."""
     paths = context.paths
     unit = systemd.show(paths.unit, runner=context.runner)
     latest = starts.latest(paths)
-    if unit is None or not unit.is_running or latest is None or link_name(paths.current) != target:
+    if unit is None or not unit.is_running or link_name(paths.current) != target or (latest or 0) <= failed:
         return False
-    return starts.read(paths, latest).get("release") == target and not paths.back_secrets.exists()
+    return starts.read(paths, latest or 0).get("release") == target and not paths.back_secrets.exists()
 
 
 def _point_to_last_good(context: Context) -> None:

@@ -51,13 +51,14 @@ def start_release(context: Context, release: str, newer_than: int = 0) -> Outcom
     result = systemd.start(paths.unit, timeout=deadline + _MARGIN, runner=runner)
     unit = systemd.show(paths.unit, runner=runner)
     if unit is None or unit.active != "active":
-        raise StepFailed(_reason(context, before, result, unit), _evidence(context, before))
+        first = _first_new(context, before, newer_than)
+        raise StepFailed(_reason(context, first, result, unit), _evidence(context, first))
     seq = starts.of_invocation(paths, unit.invocation_id)
     known = starts.read(paths, seq) if seq is not None else {}
     if seq is None or not known.get("ready"):
         raise StepFailed(f"{paths.unit} is active, but no start of this invocation ({unit.invocation_id}) became ready")
     figures = {"seq": seq, "invocation_id": unit.invocation_id, "container_id": known.get("container_id")}
-    said = f"{known.get('reason', '')}{_earlier(context, before, seq)}"
+    said = f"{known.get('reason', '')}{_earlier(context, _first_new(context, before, newer_than), seq)}"
     return Outcome(said, {**figures, "seconds": known.get("ready_seconds")})
 
 
@@ -73,18 +74,16 @@ def _end_another(context: Context, release: str, newer_than: int) -> None:
         stop_and_check(context)
 
 
-def _earlier(context: Context, before: int | None, seq: int) -> str:
+def _earlier(context: Context, first: int | None, seq: int) -> str:
     """A restart by hand in mid-gate goes into the same job: the start that serves is not the one that was begun."""
-    first = _first_new(context, before)
     if first is None or first == seq:
         return ""
     why = starts.read(context.paths, first).get("ending_reason") or "nobody noted why"
     return f"; start {first}, which this run had begun, ended before: {why}"
 
 
-def _reason(context: Context, before: int | None, result: Result, unit: UnitState | None) -> str:
+def _reason(context: Context, first: int | None, result: Result, unit: UnitState | None) -> str:
     """Why there is no engine: the first start of this step that failed says it best."""
-    first = _first_new(context, before)
     known = _known(context, first) if first is not None else {}
     if known.get("reason"):
         return f"{known['reason']} (start {first})"
@@ -106,25 +105,22 @@ def _known(context: Context, seq: int) -> dict[str, Any]:
         context.clock.sleep(_LOOK)
 
 
-def _evidence(context: Context, before: int | None) -> dict[str, Any]:
-    first = _first_new(context, before)
+def _evidence(context: Context, first: int | None) -> dict[str, Any]:
     if first is None:
         return {}
     verdict = starts.read(context.paths, first).get("verdict")
     return {"seq": first, **({"verdict": verdict} if verdict else {})}
 
 
-def _first_new(context: Context, before: int | None) -> int | None:
+def _first_new(context: Context, before: int | None, newer_than: int) -> int | None:
     """The first start of this step; also one that a driver began which was killed since."""
     mine = context.opening.run
-    return next(
-        (
-            seq
-            for seq in starts.numbers(context.paths)
-            if seq > (before or 0) or starts.read(context.paths, seq).get("run") == mine
-        ),
-        None,
-    )
+    numbers = [seq for seq in starts.numbers(context.paths) if seq > newer_than]
+    return next((seq for seq in numbers if seq > (before or 0) or _run_of(context, seq) == mine), None)
+
+
+def _run_of(context: Context, seq: int) -> object:
+    return starts.read(context.paths, seq).get("run")
 
 
 def _slowest(context: Context) -> float | None:
