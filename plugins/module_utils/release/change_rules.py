@@ -27,16 +27,14 @@ def way_back_problems(release: str | None, missing: Iterable[str], committed: Co
 
 def no_way_back(service: str, problems: Sequence[str], record: Mapping[str, Any] | None) -> str:
     """The refusal of a change that could not be taken back, with what helps and the one door."""
-    pull = f"pull it again ({_image(record)}), " if record is not None else ""
     door = f"-e {DOOR}={service}"
-    return f"there is no way back: {'; '.join(problems)}; {pull}put back what is missing, or change without one: {door}"
+    return f"there is no way back: {'; '.join(problems)}; {_remedy(problems, record)}, or change without one: {door}"
 
 
 def no_target(kind: str, release: str, missing: Sequence[str], record: Mapping[str, Any] | None) -> str:
     """The refusal of what cannot run here."""
-    pull = f"pull it again ({_image(record)})" if record is not None else "stage it again with deploy"
     other = ", or name another with -e vllm_release=REL" if kind == ROLLBACK else ""
-    return f"{release} cannot run here: {'; '.join(missing)}; {pull}, put back what is missing{other}"
+    return f"{release} cannot run here: {'; '.join(missing)}; {_remedy(missing, record)}{other}"
 
 
 def room_problems(free: Mapping[str, int]) -> list[str]:
@@ -54,5 +52,7 @@ def room_is_needed(kind: str) -> bool:
     return kind != ROLLBACK
 
 
-def _image(record: Mapping[str, Any] | None) -> str:
-    return f"docker pull {record['image']}@{record['index_digest']}" if record is not None else ""
+def _remedy(problems: Iterable[str], record: Mapping[str, Any] | None) -> str:
+    if record is None or not any("its image" in each for each in problems):
+        return "put back what is missing"
+    return f"docker pull {record['image']}@{record['index_digest']}, and put back what else is missing"

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.draining.drain import drain
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.draining.none import NoDrain
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.steps import Context
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.steps import Context, StepFailed
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.clock import Clock
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, Entry
@@ -74,6 +74,14 @@ def test_nobody_who_answers_is_not_waited_for(context):
 def test_a_drain_that_fails_is_undone(context):
     balancer = Balancer([0], fails=True)
     with pytest.raises(RuntimeError, match="no balancer"):
+        drain(context, balancer)
+    assert balancer.asked == ["begin", "undo"]
+
+
+def test_a_run_that_is_called_back_waits_for_nobody(context, paths):
+    paths.called_back.write_text("called back by ada: garbage\n")
+    balancer = Balancer([3])
+    with pytest.raises(StepFailed, match="called back by ada: garbage"):
         drain(context, balancer)
     assert balancer.asked == ["begin", "undo"]
 

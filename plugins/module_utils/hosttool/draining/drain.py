@@ -7,7 +7,8 @@ Private to the collection.
 
 from __future__ import annotations
 
-from ..steps import Context, Outcome
+from ..calling_back import who_called_back
+from ..steps import Context, Outcome, StepFailed
 from ..stop_engine import gate_of_current
 from .interface import Drain
 from .none import NoDrain
@@ -32,6 +33,9 @@ def _wait(context: Context, adapter: Drain) -> Outcome:
     cap = gate_of_current(context.paths).drain_cap_seconds
     began = said = context.clock.monotonic()
     while (busy := adapter.busy(context)) and context.clock.monotonic() - began < cap:
+        called = who_called_back(context.paths)
+        if called is not None:
+            raise StepFailed(called)
         if context.clock.monotonic() - said >= _SAY_EVERY:
             said = context.clock.monotonic()
             context.say(f"draining: {_count(busy)} still under way after {said - began:.0f} s of {cap:.0f} s")
