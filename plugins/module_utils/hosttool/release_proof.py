@@ -16,10 +16,10 @@ from ..io import containers, gpu_processes, starts
 from ..io.commands import Runner
 from ..io.files import link_name, read_if_there
 from ..io.ports import open_ports
-from ..io.releases import read_record
+from ..io.way_back import whole_record
 from ..release.freed import ENDED, Held, Look, Seen, Verdict, freed, judge_release, why_not_free
-from ..release.paths import LABEL_SERVICE, Paths
-from ..release.record import RecordError, ReleaseRecord
+from ..release.paths import LABEL_SERVICE
+from ..release.record import ReleaseRecord
 from ..release.states import REPLACING_KINDS
 from .before_start import check_port
 from .errors import ToolError
@@ -29,15 +29,19 @@ _LOOK = 0.1
 NO_GPUS = ("none", None, 0)
 
 
-def held_before(context: Context) -> Held:
-    """What the container is that will be stopped, read while it is there; after a crash what is known of it."""
-    old = _current(context.paths)
+def held_before(context: Context, coming: str | None = None) -> Held:
+    """What the container is that will be stopped, read while it is there; after a crash what is known of it.
+
+    ``coming`` is the release that will need the port: by default the one that the run is about.
+    """
+    old = whole_record(context.paths, link_name(context.paths.current))
     replaces = context.opening.kind in REPLACING_KINDS
     ids = _containers(context)
     held = Held(containers=ids, processes=gpu_processes.started(ids))
-    wanted = context.record() if replaces else old
+    wanted = whole_record(context.paths, coming or context.release) if replaces else old
     if wanted is not None:
-        held = replace(held, bind=wanted.content["bind"], port=wanted.content["port"], needs_port=replaces)
+        bind, port = wanted.content["bind"], wanted.content["port"]
+        held = replace(held, bind=bind, port=port, needs_port=replaces, release=wanted.id)
     return _with_gpus(held, old, context.runner)
 
 
@@ -72,7 +76,9 @@ def _failure(context: Context, held: Held, look: Look, verdict: Verdict) -> str:
     if told or not verdict.port:
         return told
     try:
-        check_port(context.paths, context.record(), runner=context.runner)
+        coming = whole_record(context.paths, held.release)
+        if coming is not None:
+            check_port(context.paths, coming, runner=context.runner)
     except ToolError as error:
         return str(error)
     except containers.DockerError as error:
@@ -110,14 +116,6 @@ def _containers(context: Context) -> tuple[str, ...]:
     except containers.DockerError:
         named = []
     return tuple(dict.fromkeys(each for each in (*named, noted, (read_if_there(paths.cid) or "").strip()) if each))
-
-
-def _current(paths: Paths) -> ReleaseRecord | None:
-    name = link_name(paths.current)
-    try:
-        return read_record(paths, name) if name else None
-    except (RecordError, ValueError):  # the release that goes away need not be whole
-        return None
 
 
 def _with_gpus(held: Held, old: ReleaseRecord | None, runner: Runner) -> Held:

@@ -39,11 +39,12 @@ class Seen:
 @dataclass(frozen=True)
 class Held:
     """What the old container was before the stop: its processes with the time of their begin, which a process that
-    only has the same id does not have."""
+    only has the same id does not have; and the port that ``release`` needs next."""
 
     bind: str = "127.0.0.1"
     port: int = 0
     needs_port: bool = False
+    release: str = ""
     uses_gpus: bool = False
     gpus: frozenset[str] = frozenset()
     containers: tuple[str, ...] = ()

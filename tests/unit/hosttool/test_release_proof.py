@@ -51,7 +51,7 @@ def context(paths, record, docker, monkeypatch):
 
     def made(kind="change", gpus="all"):
         wanted = replace(record, content={**record.content, "gpus": gpus})
-        monkeypatch.setattr(release_proof, "read_record", lambda *_args: wanted)
+        monkeypatch.setattr(release_proof, "whole_record", lambda *_args: wanted)
         opened = Entry("t", "r1", kind, "staged", DONE, record.id)
         context = Context(paths, opened, (opened,), runner)
         asked.clear()
@@ -125,7 +125,9 @@ def test_a_port_that_a_stranger_took_is_named_with_its_holder(context, paths, mo
         taken.listen()
         port = taken.getsockname()[1]
         change, _asked = context()
-        wanted = change.record()
-        monkeypatch.setattr(Context, "record", lambda _self: replace(wanted, content={**wanted.content, "port": port}))
+        known = release_proof.whole_record(None, None)
+        wanted = replace(known, content={**known.content, "port": port})
+        monkeypatch.setattr(release_proof, "whole_record", lambda _paths, name: wanted if name != "rel-old" else known)
         with pytest.raises(StepFailed, match=rf"port {port} on 127.0.0.1 is held by .*\(pid {os.getpid()}\); stop it"):
             prove_release(change, held_before(change))
+        assert "port 8000 is free" in prove_release(change, held_before(change, "rel-old"))
