@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..io import systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
 from ..io.files import link_name, read_if_there, remove
 from ..io.journals import append_entry, read_journal
 from ..release import journal, states
+from ..release.ending import host_stops
 from ..release.journal import DONE, FAILED, INTENT, Entry
 from ..release.machine import Observed, Step, next_step
 from ..release.paths import Paths
@@ -41,6 +43,10 @@ ACTIONS: Mapping[str, Action] = {
     states.ROLLING_BACK: roll_back,
     states.ROLLBACK_FAILED: give_up,
 }
+
+
+class HostStops(Exception):
+    """The host goes down in the middle of a step: the next boot decides, and nothing of it is the release's fault."""
 
 
 class Driver:
@@ -85,6 +91,8 @@ class Driver:
             outcome, phase = Outcome(str(error), error.data), FAILED
         except Exception as error:  # a step that breaks is a step that failed; the run still has to end well
             outcome, phase = Outcome(f"unexpected {type(error).__name__}: {error}"), FAILED
+        if phase == FAILED and host_stops(systemd.jobs(runner=self._runner)):
+            raise HostStops(outcome.message)
         took = round(self._clock.monotonic() - began, 2)
         return self._append(records, step.state, phase, Outcome(outcome.message, {**outcome.data, "took": took}))
 

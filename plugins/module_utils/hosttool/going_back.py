@@ -16,6 +16,7 @@ from ..release.paths import Paths
 from ..release.states import ROLLING_BACK, STARTING, SWITCHED
 from . import rotating
 from .proving import prove_start
+from .release_proof import held_before, prove_release
 from .starting import start_release
 from .steps import Context, Outcome, StepFailed
 from .stopping import leave_no_container, mark_stopped, stop_unit
@@ -31,9 +32,11 @@ def go_back(context: Context) -> Outcome:
         raise StepFailed("there is no last good release to go back to")
     failed = int(context.found(STARTING).get("seq") or context.found(SWITCHED).get("starts") or 0)
     if not _runs_again(context, target, failed):
+        held = held_before(context, target)
         stop_unit(context)
         put_back(context.paths, target)
         leave_no_container(context)
+        prove_release(context, held)
     systemd.reset_failed(context.paths.unit, runner=context.runner)
     if not context.told("was_running"):
         if context.told("was_stopped"):

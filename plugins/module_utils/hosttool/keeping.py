@@ -38,8 +38,11 @@ def secrets_of(paths: Paths) -> dict[str, str]:
 
 
 def redactor_of(paths: Paths) -> Redactor:
-    """What takes the secrets of the service out of text, also those that its container was started with."""
-    return Redactor(secrets_of(paths), earlier_secrets.read(paths))
+    """What takes the secrets of the service out of text, also those of other starts: before, in a rotation, after it."""
+    rotated = (paths.back_secrets, paths.next_secrets)
+    return Redactor(
+        secrets_of(paths), earlier_secrets.read(paths), *(earlier_secrets.read_file(each) for each in rotated)
+    )
 
 
 class Keeper:

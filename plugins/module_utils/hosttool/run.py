@@ -16,7 +16,7 @@ from ..io.journals import read_journal
 from ..release.journal import last_run
 from ..release.states import COMMITTED
 from ..release.view import run_summary
-from .driver import Driver
+from .driver import Driver, HostStops
 from .errors import ToolError
 from .say import complain, say
 from .service_args import parser, paths_of
@@ -35,6 +35,9 @@ def main(argv: Sequence[str]) -> int:
             raise ToolError(f"{args.service}: its run is driven already; watch it: vllm-host status {args.service}")
         try:
             ended = Driver(paths).drive()
+        except HostStops:
+            complain(f"{paths.service}: the host goes down; the next boot ends the run")
+            return 1
         except OSError as error:  # what cannot be journalled is not done: systemd begins again until it can
             complain(f"{paths.service}: the journal cannot be written, trying again: {error.strerror or error}")
             time.sleep(_PAUSE)

@@ -28,14 +28,14 @@ def stop(context: Context) -> Outcome:
 
     For another engine to come: what it needs has to be free.
     """
-    if context.opening.kind in REPLACING_KINDS:
-        held = held_before(context)
-        stop_and_check(context)
-        return Outcome(f"the engine ended, no container is left; {prove_release(context, held)}")
-    mark_stopped(context)
+    for_good = context.opening.kind not in REPLACING_KINDS
+    if for_good:
+        mark_stopped(context)
+    held = held_before(context)
     stop_and_check(context)
-    systemd.reset_failed(context.paths.unit, runner=context.runner)
-    return Outcome("the engine ended, no container is left")
+    if for_good:
+        systemd.reset_failed(context.paths.unit, runner=context.runner)
+    return Outcome(f"the engine ended, no container is left; {prove_release(context, held)}")
 
 
 def mark_stopped(context: Context) -> None:

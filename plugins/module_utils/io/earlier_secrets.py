@@ -8,6 +8,8 @@ Private to the collection.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..release.paths import Paths
 from ..secrets_file import parse_secrets
 from .files import read_if_there, remove, write_atomic
@@ -21,8 +23,13 @@ def keep(paths: Paths, text: str) -> None:
 
 def read(paths: Paths) -> dict[str, str]:
     """The earlier values; none when there are none."""
+    return read_file(paths.earlier_secrets)
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """The values of another file of secrets; none when it is not there or was damaged."""
     try:
-        return parse_secrets(read_if_there(paths.earlier_secrets) or "")
+        return parse_secrets(read_if_there(path) or "")
     except ValueError:
         return {}
 

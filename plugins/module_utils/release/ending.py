@@ -165,8 +165,13 @@ def how_it_went(known: Mapping[str, Any]) -> str:
     return f"ended {known['ended_at']}: {said}" + (f" ({known['ending']})" if known.get("ending") else "")
 
 
+def host_stops(jobs: Mapping[str, str]) -> bool:
+    """Whether systemd, with these jobs, is about to end everything: what fails meanwhile says nothing."""
+    return any(jobs.get(name) == "start" for name in _HOST_ENDS)
+
+
 def _of_the_host(seen: Seen, _unit: str) -> tuple[str, str] | None:
-    if any(seen.jobs.get(name) == "start" for name in _HOST_ENDS):
+    if host_stops(seen.jobs):
         return HOST_STOPPING, "the host was shut down or restarted"
     return None
 
