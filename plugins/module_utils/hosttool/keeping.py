@@ -38,7 +38,7 @@ def secrets_of(paths: Paths) -> dict[str, str]:
 
 
 def redactor_of(paths: Paths) -> Redactor:
-    """What takes the secrets of the service out of text, also those of other starts: before, in a rotation, after it."""
+    """What takes the secrets of the service out of text, also those of an earlier start and of a rotation."""
     rotated = (paths.back_secrets, paths.next_secrets)
     return Redactor(
         secrets_of(paths), earlier_secrets.read(paths), *(earlier_secrets.read_file(each) for each in rotated)
