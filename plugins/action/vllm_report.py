@@ -18,13 +18,17 @@ from ansible.utils.display import Display
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.audit.of_release import upgrade_findings
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.findings import Finding, finding_from_dict
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import COMMITTED
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.waves import UNTOUCHED, Changed, way_back_command
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.report import (
     PLAN_FINDINGS,
     Report,
     ServiceReport,
     by_hand_findings,
     render_text,
+    uncommitted_finding,
 )
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.changes import changes_of
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.names import names_of
 
 display = Display()
@@ -48,7 +52,24 @@ def host_report(host: str, variables: Mapping[str, Any], show: list[str], only: 
         for service in variables["vllm_judged"]["services"]
         if not only or service["name"] in only
     ]
-    return [with_diagnosis(report, diagnosed.get(report.service)) for report in reports]
+    reports = [with_diagnosis(report, diagnosed.get(report.service)) for report in reports]
+    return with_changes(reports, changes_of(variables)) if "change" in show else reports
+
+
+def with_changes(reports: list[ServiceReport], changes: Mapping[str, Changed]) -> list[ServiceReport]:
+    """Narrow the entries to what a human named, and give each what became of it; one that did not commit is an error.
+
+    One that is untouched is not: what halted the waves has an error of its own.
+    """
+    return [with_change(report, changes[report.service]) for report in reports if report.service in changes]
+
+
+def with_change(report: ServiceReport, change: Changed) -> ServiceReport:
+    """Give the entry of a service what became of it."""
+    data = change.to_dict()
+    bad = not change.good and change.result != UNTOUCHED
+    found = (uncommitted_finding(report.host, report.service, data),) if bad else ()
+    return replace(report, change=data, findings=(*report.findings, *found))
 
 
 def service_report(
@@ -147,4 +168,7 @@ class ActionModule(ActionBase):
             services += host_report(host, variables["hostvars"][host], show, only)
             findings += left_findings(host, variables["hostvars"][host])
         lost = tuple(host for host in hosts if host not in alive)
-        return Report(self._task.args["title"], tuple(services), lost, tuple(findings))
+        done = [
+            (entry.host, entry.service) for entry in services if entry.change and entry.change["result"] == COMMITTED
+        ]
+        return Report(self._task.args["title"], tuple(services), lost, tuple(findings), way_back_command(done))

@@ -15,13 +15,17 @@ from typing import Any
 
 from .diagnose.text import section_lines
 from .findings import INFO, Finding, failing, finding_from_dict, one_line, worst_first
+from .release.waves import changed_lines
 
 _INDENT = "    "
 
 
 @dataclass(frozen=True)
 class ServiceReport:
-    """What a run knows of one service on one host; ``plan``, ``facts``, ``diagnosis`` are plain data of modules."""
+    """What a run knows of one service on one host; ``plan``, ``facts``, ``diagnosis`` are plain data of modules.
+
+    ``change`` is what an upgrade, a rollback or a rotation made of it.
+    """
 
     host: str
     service: str
@@ -33,16 +37,18 @@ class ServiceReport:
     facts: Mapping[str, Any] = field(default_factory=dict)
     diagnosis: Mapping[str, Any] = field(default_factory=dict)
     bundle: str | None = None
+    change: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Report:
-    """One run of a playbook: services, hosts that never got to the end, and what else was found."""
+    """One run of a playbook: services, hosts that never got to the end, what else was found, the way back."""
 
     title: str
     services: Sequence[ServiceReport] = ()
     lost_hosts: Sequence[str] = ()
     findings: Sequence[Finding] = ()
+    way_back: str = ""
 
     @property
     def errors(self) -> list[Finding]:
@@ -97,6 +103,18 @@ def unproved_finding(host: str, plan: Mapping[str, Any]) -> Finding:
     )
 
 
+def uncommitted_finding(host: str, service: str, change: Mapping[str, Any]) -> Finding:
+    """Judge a change that did not end where a human wanted it; the block of the service says why."""
+    return Finding(
+        id="not_committed",
+        severity="error",
+        subject=f"{host} {service}",
+        message=f"did not commit: {change['result'].replace('_', ' ')}",
+        expected=change.get("after"),
+        observed=change.get("before"),
+    )
+
+
 def by_hand_findings(host: str, plan: Mapping[str, Any]) -> list[Finding]:
     """Say what somebody did past the playbooks: nothing of it is undone without a word."""
     return [
@@ -125,6 +143,7 @@ def render_text(report: Report) -> str:
     lines += [_INDENT + one_line(finding) for finding in worst_first(report.findings)]
     for entry in report.services:
         lines += ["", *service_lines(entry)]
+    lines += ["", "Take the hosts that committed back with:", f"{_INDENT}{report.way_back}"] if report.way_back else []
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -142,6 +161,7 @@ def service_lines(entry: ServiceReport) -> list[str]:
     """Write the block of one service."""
     head = "  ".join(word for word in (entry.host, entry.service, entry.image, entry.plan.get("wanted")) if word)
     lines = [head, *_plan_lines(entry.plan), *_figure_lines(entry.facts)]
+    lines += [_INDENT + line for line in changed_lines(entry.change)] if entry.change else []
     if entry.diagnosis:  # its sections have the findings, in the order in which one debugs
         return [*lines, *section_lines(entry.diagnosis), *_bundle_lines(entry)]
     lines += [_INDENT + _finding_line(finding) for finding in worst_first(entry.findings)]

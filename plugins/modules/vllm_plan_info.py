@@ -85,6 +85,10 @@ plan:
       description: How long the service would not answer, from its measured starts; null where nobody can know.
       type: float
       returned: always
+    kv_cache_tokens:
+      description: The tokens of the KV cache of what is current, as the log of its start has them; null where none does.
+      type: int
+      returned: always
     way_back:
       description: How to get back to what is now.
       type: str
@@ -112,6 +116,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.observe import observe, services_on_host
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.starts import kv_cache_tokens
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.plan import left_inventory, plan_service
 
@@ -130,7 +135,13 @@ def main() -> None:
     services, retry = module.params["services"], module.params["retry"]
     try:
         seen = [(wanted, observe(Paths(wanted["name"]))) for wanted in services]
-        plan = [plan_service(wanted, state, retry=wanted["name"] in retry).to_dict() for wanted, state in seen]
+        plan = [
+            {
+                **plan_service(wanted, state, retry=wanted["name"] in retry).to_dict(),
+                "kv_cache_tokens": kv_cache_tokens(Paths(state.name), state.current),
+            }
+            for wanted, state in seen
+        ]
         left = left_inventory(services_on_host(), [wanted["name"] for wanted in services])
     except OSError as error:
         module.fail_json(msg=f"the state of the services cannot be read: {error}")

@@ -14,9 +14,10 @@ version_added: 0.1.0
 author: The gpuhosts.vllm founders (@gpuhosts)
 description:
   - Runs on the controller, once for all hosts of the play. Reads what the other plays registered for every host as
-    C(vllm_judged), C(vllm_plan), C(vllm_verified) and C(vllm_diagnosed).
-  - Fails when a finding is an error, when a running service differs from its definition, or when a host never got to
-    its end.
+    C(vllm_judged), C(vllm_plan), C(vllm_verified) and C(vllm_diagnosed); for V(change) also C(vllm_confirmed) and what
+    M(gpuhosts.vllm.vllm_wave) registered as C(vllm_upgraded).
+  - Fails when a finding is an error, when a running service differs from its definition, when a change did not commit,
+    or when a host never got to its end.
 extends_documentation_fragment:
   - gpuhosts.vllm.attributes
   - gpuhosts.vllm.attributes.info
@@ -30,7 +31,7 @@ options:
     description: The parts of the report.
     type: list
     elements: str
-    choices: [plan, verification, diagnosis]
+    choices: [plan, verification, diagnosis, change]
     default: [plan, verification]
   only:
     description: Service names to narrow the report to, a list or a text with commas. Empty means all.

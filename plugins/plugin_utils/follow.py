@@ -19,9 +19,11 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.rights import as_root
 
-# A cut connection ends nothing on the host: it is worth some minutes of trying before the task gives up.
-TRIES = 60
+# A cut connection ends nothing on the host: it is worth some minutes of trying before the task gives up. The variable
+# `vllm_patience` has the seconds.
+PATIENCE = 300.0
 PAUSE = 5.0
+TRIES = int(PATIENCE / PAUSE)
 # How much longer than it was told to wait a module may take to answer. ssh waits for hours for a host that is gone,
 # unless somebody has set ServerAliveInterval; asking again costs nothing.
 ANSWER = 45.0
@@ -50,7 +52,11 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def follow(
-    action: Any, run_module: RunModule, sleep: Callable[[float], None] = time.sleep, answer: float = WAIT + ANSWER
+    action: Any,
+    run_module: RunModule,
+    sleep: Callable[[float], None] = time.sleep,
+    answer: float = WAIT + ANSWER,
+    tries: int = TRIES,
 ) -> dict[str, Any]:
     """Call ``run_module`` with more arguments until it has finished or failed; print each new line once."""
 
@@ -66,22 +72,22 @@ def follow(
         raise AnsibleConnectionFailure(message) from None
     _show(action, result, shown)
     while not result.get("failed") and result.get("finished") is False:
-        result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep)
+        result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep, tries)
         _show(action, result, shown)
     return result
 
 
 def _again(
-    action: Any, run_module: RunModule, arguments: dict[str, Any], sleep: Callable[[float], None]
+    action: Any, run_module: RunModule, arguments: dict[str, Any], sleep: Callable[[float], None], tries: int
 ) -> dict[str, Any]:
-    for left in range(TRIES, 0, -1):
+    for left in range(tries, 0, -1):
         try:
             return run_module(arguments)
         except AnsibleConnectionFailure as error:
             if left == 1:
                 message = f"{error}. The work goes on on the host. Next: run the same again, it follows to the end"
                 raise AnsibleConnectionFailure(message) from None
-            if left == TRIES:
+            if left == tries:
                 action._display.display(f"  the connection was cut, the work goes on on the host: {error}")
         sleep(PAUSE)
         # A shared ssh connection that died keeps failing until it is made anew.
@@ -122,5 +128,7 @@ class FollowAction(ActionBase):  # type: ignore[misc]
 
             return as_root(task_vars, once)
 
-        result.update(follow(self, run_module, answer=ANSWER + float(self._task.args.get("wait") or WAIT)))
+        answer = ANSWER + float(self._task.args.get("wait") or WAIT)
+        tries = max(1, int(float((task_vars or {}).get("vllm_patience", PATIENCE)) / PAUSE))
+        result.update(follow(self, run_module, answer=answer, tries=tries))
         return result

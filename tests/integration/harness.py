@@ -81,8 +81,9 @@ class Inventory:
         folder.mkdir(parents=True, exist_ok=True)
         known = yaml.safe_load(LAB_HOSTS.read_text(encoding="utf-8"))["all"]
         addresses = {name: entry for group in known["children"].values() for name, entry in group["hosts"].items()}
-        stand_ins = {host: {"ansible_host": address_of(host)} for host in hosts if host in STANDS_FOR}
-        servers = {"hosts": {host: {**addresses[host], **stand_ins.get(host, {})} for host in hosts}}
+        looked_up = [host for host in hosts if host in STANDS_FOR or host not in addresses]
+        stand_ins = {host: {"ansible_host": address_of(host)} for host in looked_up}
+        servers = {"hosts": {host: {**addresses.get(host, {}), **stand_ins.get(host, {})} for host in hosts}}
         inventory = {"all": {"vars": known["vars"], "children": {"vllm_servers": servers}}}
         (folder / "hosts.json").write_text(json.dumps(inventory, indent=1))
         made = cls(folder)

@@ -48,6 +48,11 @@ class Lab(dict[str, "LabHost"]):
         TOUCHED.add(name)
         return super().__getitem__(name)
 
+    def __missing__(self, name: str) -> LabHost:
+        """A host beside the standing set, which a test has made."""
+        self[name] = LabHost(name)
+        return super().__getitem__(name)
+
 
 @dataclass(frozen=True)
 class LabHost:

@@ -84,3 +84,12 @@ def startup(paths: Paths, seq: int) -> dict[str, Any]:
     except ValueError:
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def kv_cache_tokens(paths: Paths, release: str | None) -> int | None:
+    """What the newest start of a release that became ready had room for; None where no log tells."""
+    for seq in reversed(numbers(paths)):
+        start = state_of(paths, seq)
+        if start.release == release and start.ready_seconds is not None:
+            return startup(paths, seq).get("kv_cache_tokens_usable")
+    return None
