@@ -41,7 +41,8 @@ class ActionModule(ActionBase):
     def _note(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         noted = {**variables.get("vllm_upgraded", {}).get("runs", {}), **runs_of(self._task.args["runs"])}
         services = variables["vllm_changing"]["services"]
-        return {"runs": noted, "waiting": [each for each in services if waits(each, noted.get(each["name"]))]}
+        waiting = [{"name": each["name"]} for each in services if waits(each, noted.get(each["name"]))]
+        return {"runs": noted, "waiting": waiting}
 
     def _look_back(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         hosts, batch = variables["ansible_play_hosts_all"], set(variables["ansible_play_batch"])

@@ -27,7 +27,7 @@ extends_documentation_fragment:
   - gpuhosts.vllm.attributes.actiongroup_vllm
 options:
   services:
-    description: The services that wait, entries of M(gpuhosts.vllm.vllm_services).
+    description: The services that wait, as maps with a C(name).
     type: list
     elements: dict
     required: true

@@ -62,7 +62,7 @@ runs:
   type: dict
   returned: with O(runs)
 waiting:
-  description: The services whose run waits for the controller's word.
+  description: The services whose run waits for the controller's word, as maps with a C(name).
   type: list
   elements: dict
   returned: with O(runs)
