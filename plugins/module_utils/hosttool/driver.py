@@ -21,6 +21,7 @@ from ..release.journal import DONE, FAILED, INTENT, Entry
 from ..release.machine import Observed, Step, next_step
 from ..release.paths import Paths
 from ..release.view import step_line
+from . import rotating
 from .draining.drain import drain
 from .going_back import give_up
 from .notifying import notify
@@ -73,6 +74,8 @@ class Driver:
         while step := next_step(records, self._observed(records)):
             records = self._do(records, step)
         remove(self._paths.open_run)
+        if records[0].kind == states.ROTATE:
+            rotating.let_go(self._paths)
         return journal.outcome(records)
 
     def _observed(self, records: tuple[Entry, ...]) -> Observed:

@@ -13,11 +13,12 @@ from ..io.ports import listeners
 from ..release.paths import LABEL_PROBE, LABEL_SERVICE
 from ..release.record import ReleaseRecord
 from ..release.runfile import probe_command
-from ..release.states import GATED_KINDS, REPLACING_KINDS
+from ..release.states import GATED_KINDS, REPLACING_KINDS, ROTATE
 from .before_start import check_name, check_port, make_caches
 from .change_preflight import check_change, has_way_back
 from .errors import ToolError
 from .image_options import check_options
+from .rotating import check_staged
 from .steps import Context, Outcome, StepFailed
 
 
@@ -29,6 +30,8 @@ def preflight(context: Context) -> Outcome:
     if context.opening.kind not in GATED_KINDS:
         return Outcome()
     record = context.record()
+    if context.opening.kind == ROTATE:
+        check_staged(context.paths)
     _check_unit(context)
     try:
         warnings = check_change(context, record)

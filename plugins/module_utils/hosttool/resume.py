@@ -20,7 +20,7 @@ from ..io.journals import read_journal
 from ..io.observe import state_folders
 from ..release.journal import JournalError, open_run
 from ..release.paths import Paths
-from ..release.states import ROLLBACK_FAILED
+from ..release.states import REPLACING_KINDS, ROLLBACK_FAILED
 from .committed import boots_what_was_committed
 from .errors import ToolError
 from .following import is_driven, watch
@@ -87,12 +87,13 @@ def _await_end(paths: Paths, run_id: str, seconds: float, runner: Runner, clock:
     was committed.
     """
     until = clock.monotonic() + seconds
+    replaces = read_journal(paths).entries[-1].kind in REPLACING_KINDS
     while True:
         left = until - clock.monotonic()
         done = watch(paths, run_id, min(_LOOK, max(left, 0.0)), clock=clock, runner=runner)
         if done["finished"] or left <= 0:
             break
-        if boots_what_was_committed(paths):
+        if replaces and boots_what_was_committed(paths):
             say(f"{paths.service}: {link_name(paths.current)} boots, and the run {run_id} goes on with it")
             return
     if not done["finished"]:

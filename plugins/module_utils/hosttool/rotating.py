@@ -22,6 +22,18 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _ASK = 10.0
 
 
+def check_staged(paths: Paths) -> None:
+    """StepFailed when there is nothing to rotate to; a restart for nothing is downtime for nothing."""
+    if not paths.next_secrets.exists() and not paths.back_secrets.exists():
+        raise StepFailed(f"{paths.next_secrets} is not there: no new secrets were staged; use the rotate playbook")
+
+
+def let_go(paths: Paths) -> None:
+    """Forget values that were staged for a rotation that did not come to it."""
+    if not paths.back_secrets.exists():
+        remove(paths.next_secrets)
+
+
 def bring_in(paths: Paths) -> None:
     """Let the service have its next secrets, the present ones beside them; can be done again after a crash."""
     if not paths.next_secrets.exists():

@@ -191,3 +191,13 @@ def test_giving_up_leaves_nothing_that_boots(context, paths, record, new):
     outcome = give_up(context)
     assert outcome.message.startswith("the unit is stopped and stays down, also over a reboot; logs of start 4 in ")
     assert paths.stopped.exists() and link_name(paths.current) == record.id
+
+
+def test_a_rotation_to_nothing_is_refused_and_what_was_not_used_is_forgotten(paths):
+    with pytest.raises(StepFailed, match="no new secrets were staged; use the rotate playbook"):
+        rotating.check_staged(paths)
+    make_folder(paths.secrets.parent)
+    paths.next_secrets.write_text("A='new'\n")
+    rotating.check_staged(paths)
+    rotating.let_go(paths)
+    assert not paths.next_secrets.exists()
