@@ -130,6 +130,11 @@ facts:
       description: How long the first request took.
       type: float
       returned: when a completion was asked for
+    request_seconds:
+      description: How long each of the O(requests) took, in order.
+      type: list
+      elements: float
+      returned: when a request was made
     first_token_seconds:
       description: When its first token was there.
       type: float

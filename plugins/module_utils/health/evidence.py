@@ -120,9 +120,12 @@ def _reply_facts(expected: Expected, evidence: Evidence) -> Mapping[str, Any]:
     if not evidence.replies:
         return {}
     reply = evidence.replies[0]
+    seconds = {"request_seconds": [_rounded(each.answer) for each in evidence.replies]}
     if expected.runner == POOLING:
-        return {"route": reply.route, "dimensions": reply.tokens or None, "embedding_seconds": _rounded(reply.answer)}
+        embedding = {"dimensions": reply.tokens or None, "embedding_seconds": _rounded(reply.answer)}
+        return {"route": reply.route, **embedding, **seconds}
     return {
+        **seconds,
         "route": reply.route,
         "completion_tokens": reply.tokens,
         "completion_text": reply.text,

@@ -184,6 +184,7 @@ def test_facts_hold_the_figures_of_the_report() -> None:
     assert facts["max_concurrency"] == [1024, 2.0]
     assert (facts["completion_tokens"], facts["completion_seconds"], facts["completion_text"]) == (8, 0.4, " fox")
     assert (facts["start"], facts["start_seconds"], facts["served_names"]) == (3, 2.5, ["chat"])
+    assert facts["request_seconds"] == [0.4]
     assert json.dumps(facts)
 
 
