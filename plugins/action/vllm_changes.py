@@ -54,4 +54,5 @@ class ActionModule(ActionBase):
             for service in variables["vllm_judged"]["services"]
             if service["name"] in names and is_to_change(plans[service["name"]])
         ]
-        return {**result, "changed": False, "services": services}
+        runs = [{"name": service["name"], "release": {"id": service["release"]["id"]}} for service in services]
+        return {**result, "changed": False, "services": services, "runs": runs}

@@ -43,4 +43,9 @@ services:
   type: list
   elements: dict
   returned: always
+runs:
+  description: The same in short, a C(name) and the C(id) of the C(release), which is all that a run is told.
+  type: list
+  elements: dict
+  returned: always
 """
