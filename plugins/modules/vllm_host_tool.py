@@ -15,6 +15,8 @@ author: The gpuhosts.vllm founders (@gpuhosts)
 description:
   - Builds C(vllm-host) on the controller from the collection's own code and installs it under its version and hash as
     C(/usr/local/lib/gpuhosts-vllm/vllm-host-<version>-<hash>.pyz). The same sources make the same bytes.
+  - Beside it a compiled form is kept that is for the Python of this host only. It is made on the host, and the program
+    works without it, only slower.
   - The new program checks itself on the host before the links C(/usr/local/bin/vllm-host) and
     C(/usr/local/bin/vllm-health) move to it.
   - Older programs stay, because a run that is under way uses the one that it began with.
@@ -118,6 +120,7 @@ def install(module: AnsibleModule, facts: dict[str, Any]) -> None:
                 msg=f"{params['source']} is not the program that was built: it changed on its way; run again"
             )
         host_tool.install_program(Path(params["source"]), params["name"])
+    host_tool.compile_program(params["name"], PYTHON)
     checked = host_tool.self_check(params["name"], PYTHON)
     if not checked.ok:
         module.fail_json(

@@ -20,12 +20,14 @@ _SHEBANG = b"#!/usr/bin/python3\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FILE_MODE, _FOLDER_MODE = 0o100644, 0o040755
 # The link to this program moves while an older one runs, and Python opens a zip again for each import:
-# by its real path it finds the bytes that it began with.
+# by its real path it finds the bytes that it began with. What was compiled of it for this very Python goes first.
 _MAIN = """\
 import os
 import sys
 
-sys.path[0] = os.path.realpath(sys.path[0])
+program = os.path.realpath(sys.path[0])
+compiled = f"{program}.{sys.implementation.cache_tag}"
+sys.path[0] = compiled if os.path.isfile(compiled) else program
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.cli import main
 
 raise SystemExit(main())

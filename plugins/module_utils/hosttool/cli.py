@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = ["health", *words]
     if words[:1] == ["--self-check"]:
         return self_check()
+    if words[:1] == ["--compile"]:
+        return compile_for_this_python()
     if words[:1] == ["--version"]:
         say(version())
         return 0
@@ -78,6 +80,16 @@ def self_check() -> int:
     for verb in VERBS:
         _load(verb)
     say(f"vllm-host {version()} with Python {sys.version.split()[0]}: all {len(VERBS)} verbs can be used")
+    return 0
+
+
+def compile_for_this_python() -> int:
+    """Let every later call begin quicker; the program is as good without it."""
+    compiling = importlib.import_module(".compiling", __package__)
+    try:
+        say(f"compiled: {compiling.compile_program(Path(sys.argv[0]).resolve())}")
+    except Exception as error:  # no fault of a disk or of a file is worth more than a line
+        return _say("--compile", f"{error}; the program works without it, only slower")
     return 0
 
 

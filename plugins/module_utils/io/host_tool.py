@@ -50,6 +50,11 @@ def install_program(source: Path, name: str, root: str = "/") -> None:
     sync_folder(target.parent)
 
 
+def compile_program(name: str, python: str, *, runner: Runner = run, root: str = "/") -> Result:
+    """Let the program be compiled for the Python that the host will use: what fails here makes it slower only."""
+    return runner([python, str(program_path(name, root)), "--compile"], timeout=60.0)
+
+
 def self_check(name: str, python: str, *, runner: Runner = run, root: str = "/") -> Result:
     """Let the program look at itself with the Python that the host will use."""
     return runner([python, str(program_path(name, root)), "--self-check"], timeout=60.0)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run on a lab host: ask a service for a tiny completion ten times a second, and write down when which answer came.
 
-A line for each answer goes to the file ``out``: when it was whole, when it was asked for (both in seconds of the epoch),
-and ``good`` or in a word what was wrong. A question that hangs does not hold up the next ones. The end comes with the
-file ``until``, or after so many seconds. Standard library only; the one word of the command line is a JSON object:
+A line for each answer goes to the file ``out``: when it was whole, when it was asked for (both in seconds of the
+epoch), and ``good`` or in a word what was wrong. A question that hangs does not hold up the next ones. The end comes
+with the file ``until``, or after so many seconds. Standard library only; the one word of the command line is a JSON
+object:
 
     python3 prober.py '{"port": 8000, "model": "chat", "out": "/run/probed", "until": "/run/stop", "seconds": 600}'
 
@@ -39,7 +40,7 @@ class Prober:
         self._seconds = min(float(told["seconds"]), LONGEST)
         self._room = threading.Semaphore(MOST_AT_ONCE)
         self._lock = threading.Lock()
-        self._out = Path(told["out"]).open("w", encoding="ascii", buffering=1)
+        self._out = Path(told["out"]).open("w", encoding="ascii", buffering=1)  # noqa: SIM115 - closed by run
 
     def run(self) -> None:
         """Ask until it is over."""

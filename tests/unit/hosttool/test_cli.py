@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import marshal
 import subprocess
 import sys
 import zipfile
@@ -163,6 +164,48 @@ def test_the_program_checks_itself_also_through_a_link(built, tmp_path):
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert f"vllm-host {collection_version(ROOT)} " in done.stdout
+
+
+def called(program, *words):
+    done = subprocess.run(
+        [sys.executable, "-I", str(program), *words], capture_output=True, text=True, cwd="/", check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_compiled_form_is_used_by_its_own_python_only(built, tmp_path):
+    program = tmp_path / built.name
+    program.write_bytes(built.data)
+    compiled = tmp_path / f"{built.name}.{sys.implementation.cache_tag}"
+    assert called(program, "--compile") == (0, f"compiled: {compiled}\n", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [program.name, compiled.name]
+    first = compiled.read_bytes()
+    assert called(program, "--compile")[0] == 0 and compiled.read_bytes() == first
+    assert called(program, "--self-check")[0] == 0
+    # What is in the compiled form speaks, and where its bytecode is of another Python the source next to it does.
+    for suffix, says in (("pyc", "compiled"), ("py", "source")):
+        with zipfile.ZipFile(io.BytesIO(first)) as before, zipfile.ZipFile(compiled, "w") as after:
+            for entry in before.infolist():
+                data = before.read(entry)
+                if entry.filename == f"gpuhosts_vllm_build.{suffix}":
+                    code = compile(f"VERSION = {says!r}", "x", "exec")
+                    data = data[:16] + marshal.dumps(code) if suffix == "pyc" else b"VERSION = 'source'"
+                elif entry.filename.endswith(".pyc") and suffix == "py":
+                    data = b"\x00\x00\r\n" + data[4:]
+                after.writestr(entry, data)
+        assert called(program, "--version") == (0, f"{says}\n", "")
+    compiled.rename(tmp_path / f"{built.name}.cpython-38")
+    assert called(program, "--version") == (0, f"{collection_version(ROOT)}\n", "")
+
+
+def test_a_disk_that_refuses_leaves_the_program_as_it_is(built, tmp_path):
+    program = tmp_path / built.name
+    program.write_bytes(built.data)
+    (tmp_path / f"{built.name}.{sys.implementation.cache_tag}" / "in the way").mkdir(parents=True)
+    rc, _out, said = called(program, "--compile")
+    assert rc == 1 and said.endswith("; the program works without it, only slower\n") and "Traceback" not in said
+    assert called(program, "--self-check")[0] == 0
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_broken_program_does_not_pass_its_check(tmp_path):
