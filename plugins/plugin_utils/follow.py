@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Callable
 
@@ -30,6 +31,14 @@ ANSWER = 45.0
 WAIT = 15.0
 
 RunModule = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How often a cut connection is tried again, and what is put before each line: whose it is, among several hosts."""
+
+    tries: int = TRIES
+    whose: str = ""
 
 
 @contextlib.contextmanager
@@ -56,9 +65,12 @@ def follow(
     run_module: RunModule,
     sleep: Callable[[float], None] = time.sleep,
     answer: float = WAIT + ANSWER,
-    tries: int = TRIES,
+    manner: Manner = Manner(),
 ) -> dict[str, Any]:
-    """Call ``run_module`` with more arguments until it has finished or failed; print each new line once."""
+    """Call ``run_module`` with more arguments until it has finished, failed, or waits for a word of the controller.
+
+    Each new line is printed once.
+    """
 
     def run_in_time(arguments: dict[str, Any]) -> dict[str, Any]:
         with limited(answer):
@@ -70,10 +82,10 @@ def follow(
     except AnsibleConnectionFailure as error:
         message = f"{error}. What had begun on the host goes on there. Next: run the same again"
         raise AnsibleConnectionFailure(message) from None
-    _show(action, result, shown)
-    while not result.get("failed") and result.get("finished") is False:
-        result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep, tries)
-        _show(action, result, shown)
+    _show(action, result, shown, manner.whose)
+    while not result.get("failed") and result.get("finished") is False and not result.get("awaits_confirm"):
+        result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep, manner.tries)
+        _show(action, result, shown, manner.whose)
     return result
 
 
@@ -96,11 +108,17 @@ def _again(
     raise AssertionError("unreachable")
 
 
-def _show(action: Any, result: dict[str, Any], shown: set[str]) -> None:
+def _show(action: Any, result: dict[str, Any], shown: set[str], whose: str) -> None:
     for line in result.get("progress") or ():
         if line not in shown:
             shown.add(line)
-            action._display.display(f"  {line}")
+            action._display.display(f"  {whose}{line}")
+
+
+def whose(variables: Mapping[str, Any]) -> str:
+    """The host's name where the play changes several at once: their lines come mixed."""
+    several = len(variables.get("ansible_play_batch") or ()) > 1
+    return f"{variables['inventory_hostname']}: " if several else ""
 
 
 class FollowAction(ActionBase):  # type: ignore[misc]
@@ -130,5 +148,6 @@ class FollowAction(ActionBase):  # type: ignore[misc]
 
         answer = ANSWER + float(self._task.args.get("wait") or WAIT)
         tries = max(1, int(float((task_vars or {}).get("vllm_patience", PATIENCE)) / PAUSE))
-        result.update(follow(self, run_module, answer=answer, tries=tries))
+        manner = Manner(tries, whose(task_vars or {}))
+        result.update(follow(self, run_module, answer=answer, manner=manner))
         return result

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import TRIES, follow, limited
+from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import TRIES, Manner, follow, limited, whose
 
 
 def followed(answers):
@@ -98,3 +98,34 @@ def test_a_task_s_own_timeout_goes_first():
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 20
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def test_lines_of_several_hosts_are_told_apart():
+    assert whose({"ansible_play_batch": ["a", "b"], "inventory_hostname": "b"}) == "b: "
+    assert whose({"ansible_play_batch": ["a"], "inventory_hostname": "a"}) == ""
+    shown = []
+    action = SimpleNamespace(_display=SimpleNamespace(display=shown.append))
+    follow(action, lambda more: {"finished": True, "progress": ["ready"]}, manner=Manner(whose="b: "))
+    assert shown == ["  b: ready"]
+
+
+def test_patience_is_counted_in_tries():
+    cut = AnsibleConnectionFailure("cut")
+    answers = iter([going(), *[cut] * 9])
+
+    def run_module(_more):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    action = SimpleNamespace(_display=SimpleNamespace(display=lambda line: None))
+    with pytest.raises(AnsibleConnectionFailure, match="run the same again"):
+        follow(action, run_module, sleep=lambda seconds: None, manner=Manner(tries=2))
+    assert len(list(answers)) == 7
+
+
+def test_a_run_that_waits_for_a_word_is_not_followed_on():
+    shown, asked, run = followed([going("soaking"), {**going("soaking"), "awaits_confirm": True}])
+    assert run()["awaits_confirm"] is True
+    assert (len(shown), len(asked)) == (1, 2)
