@@ -86,11 +86,16 @@ def never_began(started_at: str) -> bool:
     return started_at.startswith("0001-")
 
 
-def clear(paths: Paths, *, runner: Runner = run) -> None:
-    """End and remove every container that earlier starts left, and keep what each said; DockerError as it comes."""
-    for state in own_containers(paths, runner=runner):
+def clear(paths: Paths, *, runner: Runner = run) -> bool:
+    """End and remove every container that earlier starts left, and keep what each said; DockerError as it comes.
+
+    Whether there was one.
+    """
+    found = own_containers(paths, runner=runner)
+    for state in found:
         ended = end(state, SHORT_GRACE, runner=runner)
         close_start(paths, start_of_container(paths, state.id), ended, runner=runner)
+    return bool(found)
 
 
 def id_of_container(paths: Paths, seq: int) -> str:

@@ -20,7 +20,6 @@ from ..release.paths import Paths
 from ..release.redact import Redactor
 from ..secrets_file import parse_secrets
 from ..startup.lines import redact
-from ..startup.parse import parse_startup_log
 from .errors import ToolError
 from .say import complain
 
@@ -132,6 +131,9 @@ def _of(faults: list[str]) -> dict[str, str]:
 
 
 def _read(paths: Paths, seq: int, error: str) -> dict[str, Any]:
+    # Not above: of the verbs that are downtime, those that read no log do not wait for what reads one.
+    from ..startup.parse import parse_startup_log  # noqa: PLC0415
+
     found = kept_log.find(paths.start(seq))
     report = parse_startup_log(kept_log.read_lines(found) if found else ())
     try:

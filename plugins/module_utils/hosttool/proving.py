@@ -18,7 +18,7 @@ from . import engine
 from .calling_back import who_called_back
 from .confirming import await_confirmation
 from .proof import prove
-from .rotating import prove_rotation
+from .rotation_proof import prove_rotation
 from .steps import Context, Outcome, StepFailed
 
 _LOOK_EVERY = 1.0

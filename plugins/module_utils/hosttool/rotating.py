@@ -1,25 +1,15 @@
 # Copyright (c) the gpuhosts.vllm authors
 # SPDX-License-Identifier: Apache-2.0
-"""The secrets of a rotation: brought in, proven, put back. Their values are in files of root and the container alone.
+"""The secrets of a rotation: brought in, kept, put back. Their values are in files of root and the container alone.
 
 Private to the collection.
 """
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
-from ..io.files import read_if_there, remove, rename
-from ..io.http import request
-from ..io.releases import read_gate
-from ..io.serving import authorization
+from ..io.files import remove, rename
 from ..release.paths import Paths
-from ..secrets_file import parse_secrets
-from .steps import Context, StepFailed
-
-API_KEY = "VLLM_API_KEY"
-_REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-_ASK = 10.0
+from .steps import StepFailed
 
 
 def check_staged(paths: Paths) -> None:
@@ -54,17 +44,3 @@ def keep(paths: Paths) -> None:
     """From here on there is no way back to the earlier values."""
     remove(paths.back_secrets)
     remove(paths.next_secrets)
-
-
-def prove_rotation(context: Context) -> None:
-    """The key of before is refused; the new one was used by every other proof. StepFailed when it still opens."""
-    paths = context.paths
-    before = parse_secrets(read_if_there(paths.back_secrets) or "").get(API_KEY)
-    now = parse_secrets(read_if_there(paths.secrets) or "").get(API_KEY)
-    if before is None or before == now:
-        return
-    url = read_gate(paths, context.release).url + "/v1/models"
-    answer = request(url, headers=authorization(before), timeout=_ASK, max_bytes=1 << 20)
-    if answer.status not in _REFUSED:
-        said = f"HTTP {answer.status}" if answer.status else "no answer"
-        raise StepFailed(f"the earlier {API_KEY} is not refused: /v1/models gave {said}, expected HTTP 401")

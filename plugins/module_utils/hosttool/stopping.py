@@ -65,8 +65,8 @@ def leave_no_container(context: Context) -> None:
     until = context.clock.monotonic() + DOCKER_WAIT
     while True:
         try:
-            engine.clear(context.paths, runner=context.runner)
-            left = engine.own_containers(context.paths, runner=context.runner)
+            found = engine.clear(context.paths, runner=context.runner)
+            left = engine.own_containers(context.paths, runner=context.runner) if found else []
             break
         except containers.DockerError as error:
             if context.clock.monotonic() >= until:
