@@ -23,6 +23,8 @@ PROBES = 5
 LATENCY_FACTOR = 2.0
 LATENCY_SLACK_SECONDS = 0.25
 
+_NONE = "-"
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -62,7 +64,7 @@ class Comparison:
     def problems(self) -> list[str]:
         """What speaks against the canary."""
         return [
-            f"{row.what} is {row.canary}, allowed is {row.allowed} ({row.rest})"
+            f"{row.what}: {row.canary}, allowed is {row.allowed}" + ("" if row.rest == _NONE else f" ({row.rest})")
             for row in self.rows
             if row.holds is False
         ]
@@ -91,7 +93,7 @@ def compare(canary: Measured, before: Measured | None, rest: Sequence[Measured])
 
 def _claims(canary: Measured) -> Row:
     failed = ", ".join(canary.failed_claims)
-    return Row("claims", failed or "all hold", "must all hold", "none that fails", not failed)
+    return Row("claims", failed or "all hold", _NONE, "all hold", not failed)
 
 
 def _kv_row(what: str, canary: Measured, others: Iterable[Measured], whose: str) -> Row:
@@ -125,7 +127,7 @@ def _latency(canary: Measured, before: Measured | None, rest: Sequence[Measured]
 def table_lines(host: str, service: str, compared: Comparison) -> list[str]:
     """The table for people, with one verdict a row."""
     head = ("", f"canary {host}", "rest", "allowed", "")
-    verdicts = {True: "ok", False: "DIFFERS", None: "-"}
+    verdicts = {True: "ok", False: "DIFFERS", None: _NONE}
     rows = [head, *((row.what, row.canary, row.rest, row.allowed, verdicts[row.holds]) for row in compared.rows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]

@@ -101,10 +101,10 @@ def measured(seconds, tokens=1000, claims=()):
     ("now", "problem"),
     [
         (measured(0.1), None),
-        (measured(0.1, claims=["claim_fits"]), "claims is claim_fits"),
-        (measured(0.1, tokens=900), "KV tokens, as itself before is 900"),
-        (measured(0.5), "latency, median of 5 is 0.500 s"),
-        ({"item": {"name": "chat"}, "unreachable": True}, "claims is not verified"),
+        (measured(0.1, claims=["claim_fits"]), "claims: claim_fits"),
+        (measured(0.1, tokens=900), "KV tokens, as itself before: 900"),
+        (measured(0.5), "latency, median of 5: 0.500 s"),
+        ({"item": {"name": "chat"}, "unreachable": True}, "claims: not verified"),
     ],
 )
 def test_the_canary_is_compared_with_what_was_measured_before(now, problem):

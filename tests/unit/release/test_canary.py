@@ -28,17 +28,17 @@ def test_a_canary_like_the_rest_holds_and_its_warm_up_does_not_count():
 @pytest.mark.parametrize(
     ("canary", "index", "problem"),
     [
-        (seen(failed=["claim_generates"]), 0, "claims is claim_generates, allowed is none that fails (must all hold)"),
+        (seen(failed=["claim_generates"]), 0, "claims: claim_generates, allowed is all hold"),
         (
             seen(tokens=949),
             1,
-            "KV tokens, as itself before is 949, allowed is 950 or more (1,000 before)",
+            "KV tokens, as itself before: 949, allowed is 950 or more (1,000 before)",
         ),
-        (seen(tokens=None), 1, "KV tokens, as itself before is unknown, allowed is 950 or more (1,000 before)"),
+        (seen(tokens=None), 1, "KV tokens, as itself before: unknown, allowed is 950 or more (1,000 before)"),
         (
             seen(seconds=0.351),
             3,
-            "latency, median of 5 is 0.351 s, allowed is 0.350 s or less (0.100 s median of the rest)",
+            "latency, median of 5: 0.351 s, allowed is 0.350 s or less (0.100 s median of the rest)",
         ),
     ],
 )
@@ -66,7 +66,7 @@ def test_another_configuration_is_not_compared():
 
 def test_a_fleet_of_one_is_compared_with_its_past():
     compared = compare(seen(seconds=0.6), seen(seconds=0.1), [])
-    assert compared.problems == ["latency, median of 5 is 0.600 s, allowed is 0.350 s or less (0.100 s before)"]
+    assert compared.problems == ["latency, median of 5: 0.600 s, allowed is 0.350 s or less (0.100 s before)"]
     assert verdicts(compare(seen(), None, [])) == [True, None, None, None]
 
 
