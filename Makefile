@@ -33,9 +33,11 @@ gpu1 gpu2 molecule engine: packages  ## The lab's hosts, then this lane on them
 lab: packages  ## Build or reuse the lab's hosts
 	@$(VENV_PYTHON) tests/run/lanes.py lab
 
-bench: setup  ## How fast a start-up log of 200 MB is read, against grep -c; how long the audit of a service takes
+bench: packages  ## How fast a log of 200 MB is read, how long an audit takes, how long changes interrupt (on gpu2 of the lab)
 	@$(VENV_PYTHON) tests/bench/startup_log.py
 	@$(VENV_PYTHON) tests/bench/audit.py
+	@$(VENV_PYTHON) tests/run/lanes.py lab
+	@$(VENV_PYTHON) tests/bench/interruption.py
 
 setup:  ## The Python environment only, in .build
 	@$(PYTHON) tests/run/bootstrap.py $(AGREE)
