@@ -9,10 +9,16 @@ from typing import Any
 
 START = ["staged", "preflighted", "switched", "starting", "verifying", "soaking", "committed"]
 STOP = ["staged", "preflighted", "draining", "stopped", "committed"]
-PATHS = {"first_start": START, "start": START, "stop": STOP, "remove": STOP}
+WHOLE = [*STOP[:-1], *START[2:]]
+PATHS = {
+    **{"first_start": START, "start": START, "stop": STOP, "remove": STOP},
+    **{"change": WHOLE, "rollback": WHOLE, "rotate": WHOLE},
+}
 BEFORE_ANYTHING_STOPPED = {"staged", "preflighted", "draining"}
 ENDS = {"committed", "aborted", "rolled_back", "rollback_failed"}
-HOW_IT_WENT = {"rolled_back": "done", "rollback_failed": "failed"}
+# How going back went, and the first record of the end that follows: giving up stops the unit, so it has an intent.
+HOW_IT_WENT = {"rolled_back": ("done", "done"), "rollback_failed": ("failed", "intent")}
+GOES_BACK = {*HOW_IT_WENT, "rolling_back"}
 PHASES = {"intent", "done", "failed"}
 
 
@@ -61,9 +67,9 @@ def _judge_run(records: list[dict[str, Any]]) -> list[str]:
         found.append(f"begins with {steps[0][0]} {steps[0][1]}")
     if len({record["kind"] for record in records}) > 1:
         found.append("changes its kind")
-    path = PATHS[first["kind"]]
+    kind = first["kind"]
     for number, (earlier, later) in enumerate(zip(steps, steps[1:])):
-        if not _follows(path, earlier, later):
+        if not (_gives_up if kind == "rollback" and later[0] in GOES_BACK else _follows)(PATHS[kind], earlier, later):
             found.append(f"{' '.join(later)} cannot follow {' '.join(earlier)} (record {number + 2})")
     return found
 
@@ -74,10 +80,19 @@ def _follows(path: list[str], earlier: tuple[str, str], later: tuple[str, str]) 
     if after == before:
         return phase == "intent"
     if after in HOW_IT_WENT:
-        return before == "rolling_back" and (phase, next_phase) == (HOW_IT_WENT[after], "done")
+        return before == "rolling_back" and (phase, next_phase) == HOW_IT_WENT[after]
     if after == "aborted":
         return before in BEFORE_ANYTHING_STOPPED and next_phase == "done"
     return next_phase == "intent" and before in path and _may_begin(path, before, phase, after)
+
+
+def _gives_up(path: list[str], earlier: tuple[str, str], later: tuple[str, str]) -> bool:
+    """Whether a rollback that failed may end so: it is never rolled back, and gives up at once."""
+    (before, phase), (after, next_phase) = earlier, later
+    if before == after:
+        return phase == "intent"
+    stopped_something = before in path and before not in BEFORE_ANYTHING_STOPPED
+    return after == "rollback_failed" and (phase, next_phase) == ("failed", "intent") and stopped_something
 
 
 def _may_begin(path: list[str], before: str, phase: str, after: str) -> bool:

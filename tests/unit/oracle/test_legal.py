@@ -232,7 +232,13 @@ def test_the_start_that_runs_has_no_ending_yet() -> None:
         (*COMMITTED[:6], "starting failed", "rolling_back intent", "rolling_back done", "rolled_back done"),
         (*COMMITTED[:6], "starting intent", *COMMITTED[6:]),  # a driver was killed, the next one did the step again
         (*COMMITTED[:6], "rolling_back intent", "rolling_back done", "rolled_back done"),  # a reboot
-        (*COMMITTED[:6], "rolling_back intent", "rolling_back failed", "rollback_failed done"),
+        (
+            *COMMITTED[:6],
+            "rolling_back intent",
+            "rolling_back failed",
+            "rollback_failed intent",
+            "rollback_failed done",
+        ),
         ("staged done", "preflighted intent", "preflighted failed", "aborted done"),
         ("staged done", "aborted done"),
         (*COMMITTED[:6], "committed intent", "committed done"),  # a reboot started what was committed before
@@ -300,3 +306,38 @@ def test_everything_is_said_at_once_with_the_host() -> None:
         "  gpu9 host: left-over file /etc/.x.1.new",
         "  gpu9 chat: start 1: its fault is None, neither true nor false",
     ]
+
+
+REPLACED = (*COMMITTED[:3], "draining intent", "draining done", "stopped intent", "stopped done", *COMMITTED[3:])
+GAVE_UP = ("rollback_failed intent", "rollback_failed done")
+WENT_BACK = ("rolling_back intent", "rolling_back done", "rolled_back done")
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [
+        *((kind, REPLACED) for kind in ("change", "rollback", "rotate")),
+        ("change", (*REPLACED[:10], "starting failed", *WENT_BACK)),
+        ("change", (*REPLACED[:4], "draining failed", "aborted done")),
+        ("rotate", (*REPLACED[:10], "starting failed", WENT_BACK[0], "rolling_back failed", *GAVE_UP)),
+        ("rollback", (*REPLACED[:10], "starting failed", *GAVE_UP)),
+        ("rollback", (*REPLACED[:10], "starting failed", GAVE_UP[0], *GAVE_UP)),
+    ],
+)
+def test_what_replaces_a_running_engine_ends_like_this(kind: str, steps: tuple[str, ...]) -> None:
+    assert violations(with_journal(journal(*COMMITTED) + journal(*steps, run=f"{kind}-1", kind=kind))) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "expected"),
+    [
+        ("change", COMMITTED, "switched intent cannot follow preflighted done"),
+        ("rollback", (*REPLACED[:10], "starting failed", *WENT_BACK), "rolling_back intent cannot follow"),
+        ("rollback", (*REPLACED[:4], "draining failed", *GAVE_UP), "rollback_failed intent cannot follow draining"),
+        ("rollback", (*REPLACED[:10], "starting failed", GAVE_UP[1]), "rollback_failed done cannot follow starting"),
+        ("change", (*REPLACED[:10], "starting failed", *GAVE_UP), "rollback_failed intent cannot follow starting"),
+    ],
+)
+def test_what_replaces_a_running_engine_cannot_end_like_this(kind: str, steps: tuple[str, ...], expected: str) -> None:
+    found = violations(with_journal(journal(*COMMITTED) + journal(*steps, run=f"{kind}-1", kind=kind)))
+    assert any(expected in line for line in found), found
