@@ -158,6 +158,9 @@ LANES = (
         pytest_step("gpu2", "tests/integration/gpu2")
     ], limit=3000, needs_lab=True, other_hosts=True),
     Lane("molecule", "role scenarios on the lab's hosts", molecule_steps, limit=1200, needs_lab=True, other_hosts=True),
+    Lane("waves", "an upgrade of five hosts in waves, on hosts that it makes, stand-in engine", lambda: [
+        pytest_step("waves", "tests/integration/waves")
+    ], limit=900, needs_lab=True, other_hosts=True),
     Lane("engine", "the real engine, with nothing beside it that would falsify its times", lambda: [
         pytest_step("engine", "-s", "tests/integration/engine")
     ], limit=3000, needs_lab=True),
