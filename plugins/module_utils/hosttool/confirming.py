@@ -13,6 +13,7 @@ from ..io.files import read_if_there, remove, write_atomic
 from ..io.journals import read_journal
 from ..release.journal import open_run
 from ..release.paths import Paths
+from .calling_back import who_called_back
 from .errors import ToolError
 from .steps import Context, StepFailed
 
@@ -45,8 +46,9 @@ def is_confirmed(paths: Paths, run_id: str) -> bool:
 
 
 def awaits_confirmation(paths: Paths, run_id: str) -> bool:
-    """Whether this run waits for the word right now."""
-    return (read_if_there(paths.awaits) or "").strip() == run_id and not is_confirmed(paths, run_id)
+    """Whether this run waits for the word right now; one that was told to go back does not any more."""
+    waits = (read_if_there(paths.awaits) or "").strip() == run_id
+    return waits and not is_confirmed(paths, run_id) and who_called_back(paths) is None
 
 
 def confirm(paths: Paths) -> str:

@@ -166,6 +166,19 @@ def test_the_word_is_heard(context, paths, record):
         confirming.confirm(paths)
 
 
+def test_a_run_that_was_told_to_go_back_waits_for_no_word(context, paths):
+    def word(_context):
+        call_back(paths, "ada", "slow", runner=context.runner)
+        assert not confirming.awaits_confirmation(paths, "change-2")
+        with pytest.raises(ToolError, match="no run waits for a confirmation"):
+            confirming.confirm(paths)
+        raise StepFailed("called back")
+
+    write(paths, *context.records)
+    with pytest.raises(StepFailed, match="called back"):
+        confirming.await_confirmation(context, word)
+
+
 def test_a_run_that_needs_no_word_does_not_wait(context):
     opened = replace(context.opening, data={})
     assert confirming.await_confirmation(replace(context, opening=opened), None) == ""
