@@ -45,8 +45,12 @@ class Fleet:
         folder = self.inventory.folder / "host_vars"
         folder.mkdir(exist_ok=True)
         for host in FLEET:
-            more = {"vllm_extra_services": {"chat": {"env": on_host[host]}}} if host in on_host else {}
-            (folder / f"{host}.yml").write_text(json.dumps(more))
+            env = on_host.get(host, {})
+            # What is called like a secret has to be one: it reaches the engine's environment all the same.
+            secrets = {name: value for name, value in env.items() if "TOKEN" in name}
+            plain = {name: value for name, value in env.items() if name not in secrets}
+            more = {"vllm_extra_services": {"chat": {"env": plain}}, "vllm_secrets": {"chat": secrets}}
+            (folder / f"{host}.yml").write_text(json.dumps(more if env else {}))
 
     def upgrade(self) -> Played:
         """Upgrade all, one host first, then two by two."""
