@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from .plan import BUSY, DIFFERS, FAILED, STAYS_STOPPED, UNCHANGED, playbook
-from .states import ABORTED, COMMITTED, ROLLBACK_FAILED, ROLLED_BACK, STOPPED, VERIFYING
+from .states import ABORTED, COMMITTED, ROLLBACK_FAILED, ROLLED_BACK, ROLLING_BACK, STOPPED, VERIFYING
 
 ALREADY = "already"
 UNTOUCHED = "untouched"
@@ -115,20 +115,22 @@ def _again(entry: Mapping[str, Any]) -> str:
 
 
 def interruption(steps: Sequence[Mapping[str, Any]]) -> float | None:
-    """Seconds from the begin of the stop to the proof that a release serves: the new one, or the old one again.
+    """Seconds without a release that serves: from the begin of the stop to the proof of the new one or, where that
+    one did not get so far, of the old one again; going back from one that served counts too.
 
     None where nothing was stopped, or nothing serves since.
     """
-    stopped = _first(steps, (STOPPED,))
-    served = _first(steps, (ROLLED_BACK,)) or _first(steps, (VERIFYING,))
-    ends = {step["state"] for step in steps}
-    if stopped is None or served is None or ROLLBACK_FAILED in ends:
+    stopped, proven, back = (_first(steps, state) for state in (STOPPED, VERIFYING, ROLLED_BACK))
+    served = proven or back
+    if stopped is None or served is None or any(step["state"] == ROLLBACK_FAILED for step in steps):
         return None
-    return round((_time(served) - _time(stopped)).total_seconds() + (stopped.get("seconds") or 0.0), 1)
+    seconds = (_time(served) - _time(stopped)).total_seconds() + (stopped.get("seconds") or 0.0)
+    going_back = _first(steps, ROLLING_BACK) if proven and back else None
+    return round(seconds + ((going_back or {}).get("seconds") or 0.0), 1)
 
 
-def _first(steps: Sequence[Mapping[str, Any]], states: Sequence[str]) -> Mapping[str, Any] | None:
-    return next((step for step in steps if step["state"] in states and step["outcome"] == "done"), None)
+def _first(steps: Sequence[Mapping[str, Any]], state: str) -> Mapping[str, Any] | None:
+    return next((step for step in steps if step["state"] == state and step["outcome"] == "done"), None)
 
 
 def _time(step: Mapping[str, Any]) -> datetime:

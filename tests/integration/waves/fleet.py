@@ -52,9 +52,9 @@ class Fleet:
             more = {"vllm_extra_services": {"chat": {"env": plain}}, "vllm_secrets": {"chat": secrets}}
             (folder / f"{host}.yml").write_text(json.dumps(more if env else {}))
 
-    def upgrade(self) -> Played:
+    def upgrade(self, *more: str) -> Played:
         """Upgrade all, one host first, then two by two."""
-        return self.inventory.play("upgrade", *WORDS)
+        return self.inventory.play("upgrade", *WORDS, *more)
 
     def report(self) -> dict[str, dict[str, Any]]:
         """The change of each host, as the report file has it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 
@@ -17,8 +18,10 @@ def test_five_hosts_change_one_first_and_then_two_at_a_time(fleet):
     before = fleet.currents()
     assert len(set(before)) == 1
     fleet.wants(512)
-    played = fleet.upgrade()
+    played = fleet.upgrade("-e", "vllm_canary_confirm=5m")
     assert played.rc == 0, played.text
+    assert re.search(r"^    latency, median of 5 .* ok$", played.text, re.M), played.text
+    assert played.text.count("and it was confirmed") == 1
     after = fleet.currents()
     assert len(set(after)) == 1 and after != before
     changes = fleet.report()
@@ -86,3 +89,28 @@ def test_a_host_that_is_lost_in_a_wave_of_two_ends_the_waves(fleet, lab):
     after = fleet.currents()
     assert after[3:] == before[3:] and after[0] == after[1] == after[2] != before[0]
     assert fleet.journals("wave4", "wave5") == later
+
+
+def test_a_canary_that_differs_is_called_back(fleet):
+    """It passes its own gate, and is slow: beside nothing else it is compared with its own past."""
+    before = fleet.current("wave5")
+    fleet.wants(96, wave5={"STANDIN_TOKEN_SECONDS": "0.2"})
+    played = fleet.upgrade("-e", "vllm_canary_confirm=5m", "--limit", "wave5")
+    assert played.rc != 0
+    change = fleet.report()["wave5"]
+    assert change["result"] == "rolled_back" and "chat: latency, median of 5: " in change["reason"], played.text
+    assert re.search(r"^    latency, median of 5 .* DIFFERS$", played.text, re.M), played.text
+    assert fleet.current("wave5") == before
+
+
+def test_a_canary_whose_controller_is_gone_goes_back_by_itself(fleet, lab):
+    before = fleet.current("wave4")
+    fleet.wants(80)
+    playing = begin(fleet.inventory, "upgrade", *WORDS, "-e", "vllm_canary_confirm=5s", "--limit", "wave4")
+    try:
+        assert lab["wave4"].wait("cat /run/gpuhosts-vllm/chat/awaits | grep -c change", "1", seconds=90)
+    finally:
+        end(playing)
+    assert lab["wave4"].wait(f"tail -1 {STATE}/journal.jsonl | grep -c '\"rolled_back\"'", "1", seconds=60)
+    assert "nobody confirmed it within 5 s" in lab["wave4"].run(f"cat {STATE}/journal.jsonl")
+    assert fleet.current("wave4") == before

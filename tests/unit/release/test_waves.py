@@ -105,6 +105,15 @@ def test_a_change_that_went_back_was_away_until_the_old_release_served_again():
         ([*STEPS[:4], step("rollback_failed", "30.000")], None),
         ([*STEPS[:4], step("verifying", "08.000", outcome="failed"), step("rollback_failed", "30.000")], None),
         (STEPS[:5], 7.0),
+        (
+            [
+                *STEPS[:5],
+                step("soaking", "27.500", 20.0, "failed"),
+                step("rolling_back", "33.600", 6.1),
+                step("rolled_back", "33.600"),
+            ],
+            13.1,
+        ),
     ],
 )
 def test_an_interruption_ends_when_something_serves(steps, seconds):
