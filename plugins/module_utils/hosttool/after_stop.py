@@ -45,9 +45,10 @@ def finish(
     if seq is None:
         return not _leave_nothing(paths, None, runner)
     note(paths, seq, {"ended_at": clock.now(), **_of_systemd(environ)})
-    seen = scene.look(paths, seq, environ, runner, clock)
+    there = scene.own(paths, runner)
+    seen = scene.look(paths, seq, there, environ, clock)
     had_container = bool(engine.id_of_container(paths, seq))
-    error = _leave_nothing(paths, seq, runner)
+    error = _leave_nothing(paths, seq, runner, there)
     if error:  # the next before-start keeps what can still be kept, and removes the container
         engine.end_without_docker(engine.id_of_container(paths, seq), engine.SHORT_GRACE, clock=clock)
     if not error and "exit_code" not in starts.read(paths, seq):
@@ -88,10 +89,15 @@ def _of_systemd(environ: Mapping[str, str]) -> dict[str, str]:
     return {key: environ[name] for name, key in names.items() if name in environ}
 
 
-def _leave_nothing(paths: Paths, seq: int | None, runner: Runner) -> str:
-    """End, keep and remove every container of the service; what Docker said when it did not let us."""
+def _leave_nothing(paths: Paths, seq: int | None, runner: Runner, there: scene.Own | None = None) -> str:
+    """End, keep and remove every container of the service; what Docker said when it did not let us.
+
+    ``there``: what was found a moment ago. Where it is the one container that can have the name, asking again would be
+    downtime for nothing; where there was none, one that was just being made is there now.
+    """
     try:
-        for state in engine.own_containers(paths, runner=runner):
+        found = there.states if there is not None else ()
+        for state in found or engine.own_containers(paths, runner=runner):
             ended = engine.end(state, _grace(paths, seq, state), runner=runner)
             engine.close_start(paths, _owner(paths, seq, state), ended, runner=runner)
     except containers.DockerError as error:

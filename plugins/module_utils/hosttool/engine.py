@@ -27,7 +27,8 @@ _LOOK = 0.1
 def own_containers(paths: Paths, *, runner: Runner = run) -> list[containers.ContainerState]:
     """Every container of the service, running or not."""
     ids = containers.with_label(LABEL_SERVICE, paths.service, runner=runner)
-    return [state for name in ids if (state := containers.inspect(name, runner=runner)) is not None]
+    seen = (containers.inspect(name, awake=True, runner=runner) for name in ids)
+    return [state for state in seen if state is not None]
 
 
 def end(state: containers.ContainerState, grace: float, *, runner: Runner = run) -> containers.ContainerState:

@@ -8,7 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..io import containers, starts, systemd
@@ -24,12 +24,29 @@ from . import engine
 DOCKER_UNIT = "docker.service"
 
 
-def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clock: Clock) -> Seen:
+@dataclass(frozen=True)
+class Own:
+    """The containers of the service as they are found, or why Docker did not say; and who was asked."""
+
+    runner: Runner
+    states: tuple[containers.ContainerState, ...] = ()
+    error: str = ""
+
+
+def own(paths: Paths, runner: Runner) -> Own:
+    """Ask Docker for the containers of the service."""
+    try:
+        return Own(runner, tuple(engine.own_containers(paths, runner=runner)))
+    except containers.DockerError as error:
+        return Own(runner, error=str(error))
+
+
+def look(paths: Paths, seq: int, there: Own, environ: Mapping[str, str], clock: Clock) -> Seen:
     """The scene, but for what Docker knows of the container once it has ended."""
     known = starts.read(paths, seq)
     lasted, served = _seconds(known, clock)
     return replace(
-        _of_docker(paths, seq, known, runner),
+        _of_docker(engine.id_of_container(paths, seq), there, known),
         begun="begun_monotonic" in known,
         ready=bool(known.get("ready")),
         verdict=known.get("verdict"),
@@ -38,7 +55,7 @@ def look(paths: Paths, seq: int, environ: Mapping[str, str], runner: Runner, clo
         service_result=environ.get("SERVICE_RESULT", ""),
         main_code=environ.get("EXIT_CODE", ""),
         main_status=environ.get("EXIT_STATUS", ""),
-        jobs=systemd.jobs(runner=runner),
+        jobs=systemd.jobs(runner=there.runner),
         lasted=lasted,
         served=served,
     )
@@ -64,18 +81,15 @@ def _run_that_stops(paths: Paths) -> str | None:
     return records[-1].run if records and records[-1].state in (STOPPED, ROLLING_BACK) else None
 
 
-def _of_docker(paths: Paths, seq: int, known: Mapping[str, Any], runner: Runner) -> Seen:
-    container_id = engine.id_of_container(paths, seq)
-    try:
-        own = engine.own_containers(paths, runner=runner)
-    except containers.DockerError as error:
-        return Seen(docker_answers=False, docker_error=str(error))
-    unit = systemd.show(DOCKER_UNIT, runner=runner)
+def _of_docker(container_id: str, there: Own, known: Mapping[str, Any]) -> Seen:
+    if there.error:
+        return Seen(docker_answers=False, docker_error=there.error)
+    unit = systemd.show(DOCKER_UNIT, runner=there.runner)
     was = known.get("docker_invocation")
     return Seen(
         docker_is_the_same=not was or unit is None or unit.invocation_id == was,
-        outlived_its_client=any(state.is_running for state in own),
-        events=_events(container_id, known, runner),
+        outlived_its_client=any(state.is_running for state in there.states),
+        events=_events(container_id, known, there.runner),
     )
 
 

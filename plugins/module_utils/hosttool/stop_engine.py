@@ -23,7 +23,7 @@ from .errors import ToolError
 from .process import MainProcess
 from .service_args import parser, paths_of
 
-_CLIENT_WAIT, _LOOK = 5.0, 0.05
+_CLIENT_WAIT, _LOOK = 5.0, 0.01
 
 
 def main(argv: Sequence[str]) -> int:

@@ -86,9 +86,13 @@ def _list(words: Sequence[str], runner: Runner) -> str:
     return _checked(result).out
 
 
-def inspect(name: str, *, runner: Runner = run) -> ContainerState | None:
-    """One container by id or name; None when there is none; DockerError when Docker does not answer."""
-    _require_awake(runner)
+def inspect(name: str, *, awake: bool = False, runner: Runner = run) -> ContainerState | None:
+    """One container by id or name; None when there is none; DockerError when Docker does not answer.
+
+    ``awake``: Docker has answered just now, so this question cannot start it.
+    """
+    if not awake:
+        _require_awake(runner)
     result = runner(["docker", "container", "inspect", name], timeout=_ASK)
     if not result.ok and "no such container" in result.err.lower():
         return None
