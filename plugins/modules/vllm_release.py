@@ -3,13 +3,13 @@
 # GNU General Public License v3.0 or later, or Apache-2.0, as you choose (see LICENSE and
 # https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later OR Apache-2.0
-"""Stage a release of a vLLM service, start the service, stop it or remove it."""
+"""Stage a release of a vLLM service, and begin and follow the runs that start, change, stop or remove it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vllm_release
-short_description: Stage a release of a vLLM service, start the service, stop it or remove it
+short_description: Stage a release of a vLLM service, and run every change of it
 version_added: 0.1.0
 author: The gpuhosts.vllm founders (@gpuhosts)
 description:
@@ -21,6 +21,9 @@ description:
     is taken back. The unit is stopped, nothing is current, the evidence of the start stays.
   - A start brings back what was committed last. What runs another release than the inventory wants is left alone, and
     the module fails naming the next command.
+  - An upgrade, a rollback or a rotation of secrets replaces what runs. It is committed when the new engine has proven
+    that it serves, and again after the soak. An upgrade or a rotation that fails goes back to the last good release by
+    itself, once; a rollback is never rolled back.
   - Staging is atomic. A run is reversible as long as it is not committed.
 extends_documentation_fragment:
   - gpuhosts.vllm.attributes
@@ -43,12 +46,14 @@ options:
   state:
     description: What to bring about.
     type: str
-    choices: [staged, started, stopped, absent]
+    choices: [staged, started, upgraded, rolled_back, rotated, confirmed, stopped, absent]
     required: true
   release:
     description:
       - The release, as RV(gpuhosts.vllm.vllm_services#module:services) has it, with its C(id) and its C(content).
-      - Required for O(state=staged). For O(state=started) it says which release a first start starts.
+      - Required for O(state=staged). For O(state=started) it says which release a first start starts, for
+        O(state=upgraded) which one is wanted, for O(state=rolled_back) which earlier one to go back to.
+      - Without it O(state=rolled_back) leads to the last good release, or to the one before it where that one runs.
     type: dict
   gate:
     description: The limits of a start and what must be true at its end. They are no part of the release's id.
@@ -78,6 +83,15 @@ options:
     description: Whether to start a release again that failed on this host and was taken back.
     type: bool
     default: false
+  accept_no_rollback:
+    description: Whether to upgrade although there is no way back. What is missing is then told, and no error.
+    type: bool
+    default: false
+  confirm_within:
+    description:
+      - How long an upgrade waits in its soak for O(state=confirmed) before it goes back, such as V(10m).
+      - The task ends when it waits, with RV(awaits_confirm). Without this option nobody is waited for.
+    type: str
   by:
     description: Who began this, for the journal.
     type: str
@@ -133,6 +147,10 @@ run:
   description: The run with who began it and each of its C(steps).
   type: dict
   returned: when there is a run
+awaits_confirm:
+  description: Whether the run waits for O(state=confirmed).
+  type: bool
+  returned: when there is a run
 result:
   description: How the run ended. V(committed), V(aborted), V(rolled_back) or V(rollback_failed); null while it has not.
   type: str
@@ -177,13 +195,15 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.host.rights import ran_as_other
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.asked import opened_with, told_of
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.confirming import confirm
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding import (
     Wanted,
     decide_now,
     find_run,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import state_text, watch
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import watch
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging import (
     Staged,
     make_host_record,
@@ -192,17 +212,19 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging imp
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.containers import DockerError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.rights import other_than_root
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.decide import Decision
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import gate_text
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import JournalError
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.record import RecordError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import COMMITTED, STARTING_KINDS
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.view import run_title
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.states import CHANGE, COMMITTED, ROLLED_BACK
 
 SPEC: dict[str, Any] = {
     "service": {"type": "str", "required": True},
-    "state": {"type": "str", "choices": ["staged", "started", "stopped", "absent"], "required": True},
+    "state": {
+        "type": "str",
+        "choices": ["staged", "started", "upgraded", "rolled_back", "rotated", "confirmed", "stopped", "absent"],
+        "required": True,
+    },
     "release": {"type": "dict"},
     "gate": {"type": "dict", "default": {}},
     "drain": {"type": "dict", "default": {}},
@@ -211,6 +233,8 @@ SPEC: dict[str, Any] = {
     "device_request": {"type": "str", "choices": ["cdi", "gpus", "none"], "default": "none"},
     "secret_names": {"type": "list", "elements": "str", "default": [], "no_log": False},
     "retry": {"type": "bool", "default": False},
+    "accept_no_rollback": {"type": "bool", "default": False},
+    "confirm_within": {"type": "str"},
     "by": {"type": "str", "default": ""},
     "why": {"type": "str", "default": ""},
     "follow": {"type": "str"},
@@ -259,8 +283,10 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
     params = module.params
     if params["follow"]:
         return watch(paths, params["follow"], params["wait"])
+    if params["state"] == "confirmed":
+        return confirmed(module, paths)
     release = (params["release"] or {}).get("id")
-    wanted = Wanted(params["state"], release, params["retry"], params["by"], params["why"])
+    wanted = Wanted(params["state"], release, params["retry"], params["by"], params["why"], opened_with(params))
     decision, ended = decide_now(paths, wanted, check=module.check_mode)
     told = told_of(paths, decision)
     if module.check_mode or not decision.changes:
@@ -276,19 +302,12 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
     }
 
 
-def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:
-    """What is decided, before anything is done."""
-    runs = decision.kind in STARTING_KINDS
-    before, after = state_text(None, "stopped" if runs else "running"), state_text(decision.release, "running")
-    return {
-        "changed": decision.changes,
-        "release": decision.release,
-        "actions": [run_title(paths.service, decision.kind, decision.release)] if decision.kind else [],
-        "finished": True,
-        "findings": [finding.to_dict() for finding in decision.findings],
-        "summary": f"{paths.service}: {decision.reason}",
-        "diff": {"before": before, "after": after if runs else state_text(None, "stopped")} if decision.kind else {},
-    }
+def confirmed(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
+    """Give the word for the run that waits for it, and follow that run to its end."""
+    if module.check_mode:
+        summary = f"{paths.service}: its run would be confirmed"
+        return {"changed": True, "actions": ["confirm the run"], "finished": True, "findings": [], "summary": summary}
+    return watch(paths, confirm(paths), module.params["wait"])
 
 
 def main() -> None:
@@ -305,7 +324,9 @@ def main() -> None:
         module.fail_json(msg=f"{paths.service}: the release cannot be staged: {error}")
     except (ToolError, JournalError, OSError) as error:
         module.fail_json(msg=str(error) if isinstance(error, ToolError) else f"{paths.service}: {error}")
-    if result.get("result") not in (None, COMMITTED):
+    # A change that was under way and was told to go back has done what was asked for.
+    called_back = module.params["state"] == ROLLED_BACK and (result.get("run") or {}).get("kind") == CHANGE
+    if result.get("result") not in (None, COMMITTED, *([ROLLED_BACK] if called_back else [])):
         look = f"Look at: vllm-host status {paths.service}; {result['next']}"
         lines = [f"{result['summary'].rstrip('.')}.", *(f"  {line}" for line in result["why"]), look]
         module.fail_json(msg=("\n" if result["why"] else " ").join(lines), **result)
