@@ -14,7 +14,6 @@ from typing import Any
 from ..io import containers, earlier_secrets, starts, systemd
 from ..io.clock import CLOCK, Clock
 from ..io.commands import Runner, run
-from ..io.diagnoses import diagnosis
 from ..io.files import remove
 from ..release.ending import Seen, judge_ending
 from ..release.paths import Paths
@@ -128,12 +127,19 @@ def _name(paths: Paths, seq: int, seen: Seen, runner: Runner) -> None:
     ending = judge_ending(scene.with_evidence(seen, known), paths.unit)
     served = {} if seen.served is None else {"served_seconds": round(seen.served, 1)}
     note(paths, seq, {**ending.to_dict(), **served, **ending.missing_verdict(known)})
-    finding = diagnosis(paths, seq) if ending.fault else None
     complain(f"{paths.service}: start {seq} ended: {ending.reason} ({ending.id})")
-    for line in why_lines(finding) if finding else ():
+    for line in _why(paths, seq) if ending.fault else ():
         complain(f"  {line}")
     if not ending.counts:
         systemd.reset_failed(paths.unit, runner=runner)
+
+
+def _why(paths: Paths, seq: int) -> Sequence[str]:
+    """The diagnosis; a stop on purpose does not wait for what reads one."""
+    from ..io.diagnoses import diagnosis  # noqa: PLC0415
+
+    finding = diagnosis(paths, seq)
+    return why_lines(finding) if finding else ()
 
 
 def _grace(paths: Paths, seq: int | None, state: containers.ContainerState) -> float:
