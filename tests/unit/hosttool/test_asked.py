@@ -27,7 +27,7 @@ def test_a_run_is_told_what_it_was_asked_for(within, accept, data):
 
 
 def test_a_time_that_is_none_is_named():
-    with pytest.raises(ToolError, match="chat: confirm_within: expected a time such as 90s, 2m or 1h.*, got 'soon'"):
+    with pytest.raises(ToolError, match=r"chat: confirm_within: expected a time such as 90s, 2m or 1h.*, got 'soon'"):
         opened_with({"service": "chat", "confirm_within": "soon", "accept_no_rollback": False})
 
 
