@@ -86,7 +86,7 @@ plan:
       type: float
       returned: always
     kv_cache_tokens:
-      description: The tokens of the KV cache of what is current, as the log of its start has them; null where none does.
+      description: The tokens of the KV cache of what is current, from the log of its start; null where it does not say.
       type: int
       returned: always
     way_back:
