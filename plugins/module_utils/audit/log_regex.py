@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 
 from ..config.releases import RELEASES
 from ..findings import ERROR, WARNING, Finding
+from ..patterns import MOST_CHARACTERS, bounded_pattern
 from ..versions import Version
 from .case import Case, Rule
 from .image_name import project_image
@@ -21,15 +22,9 @@ from .log_lines import FORMATTER, PREFIXED, lines, shapes
 
 LATER, NOW, UNREADABLE = "LOG_PATTERN_BREAKS_LATER", "LOG_PATTERN_BREAKS_NOW", "LOG_PATTERN_NOT_CHECKED"
 SOURCE = "the messages of vllm/v1/core/kv_cache_utils.py, vllm/v1/engine/core.py, vllm/logger.py and others by release"
-_MAX_PATTERN = 500
-_MAX_OPEN_ENDS = 8
 _OTHER_LINE = "(EngineCore_DP0 pid=4242) INFO 11-30 12:34:56 [core.py:123] Something else."
 _NO_HEADER = Version(0, 7, 3)
 _GROUP_NAME = re.compile(r"\(\?<(?=[A-Za-z_])")
-# (a+)+ and the like: what takes for ever on a line that does not match.
-_NESTED = re.compile(r"[*+}]\??\)*\)(?:[*+]|\{\d*,)")
-_OPEN_END = re.compile(r"(?<!\\)[*+]|\{\d*,\d*\}")
-_NEIGHBOURS = re.compile(r"\.[*+]\??[()]*\.[*+]")
 
 
 @dataclass(frozen=True)
@@ -45,13 +40,9 @@ class Fate:
 
 def compiled(pattern: str) -> re.Pattern[str] | None:
     """The pattern, or None for one that cannot be compiled or could take too long."""
-    if len(pattern) > _MAX_PATTERN or _NESTED.search(pattern) or _NEIGHBOURS.search(pattern):
-        return None
-    if len(_OPEN_END.findall(pattern)) > _MAX_OPEN_ENDS:
-        return None
     try:
-        return re.compile(_GROUP_NAME.sub("(?P<", pattern))
-    except (re.error, OverflowError, RecursionError):
+        return bounded_pattern(_GROUP_NAME.sub("(?P<", pattern))
+    except ValueError:
         return None
 
 
@@ -121,7 +112,7 @@ def _unreadable(case: Case, text: str) -> Finding:
         severity=WARNING,
         subject=case.about("log pattern"),
         message="The pattern was not tried: it is too long, repeats a repetition, or is not a regular expression.",
-        expected=f"a pattern of at most {_MAX_PATTERN} characters without nested repetition",
+        expected=f"a pattern of at most {MOST_CHARACTERS} characters without nested repetition",
         observed=text[:200],
         remedy="Write a simpler pattern.",
         source=SOURCE,

@@ -14,6 +14,9 @@ from typing import Any
 from ..metrics.report import MetricsReport
 from ..startup.parse import StartupReport
 from .answer import Answer
+from .golden_answers import GoldenReply
+from .golden_kept import GoldenReference
+from .golden_prompts import GoldenPrompt
 
 FIRST_TOKEN_SECONDS = 60.0
 ALL_SECONDS = 120.0
@@ -34,6 +37,7 @@ class Expected:
     runner: str = "generate"
     kv_floor_tokens: int | None = None
     warmup: int = 1
+    golden: tuple[GoldenPrompt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ class HostEvidence:
 
     ``recorded`` is the start as it was noted when it became ready, ``observed`` is what runs now; ``port_holder`` is
     the container (or process) that holds the port, None where the host could not tell; ``printed_secrets`` are the
-    names of secrets whose values the engine wrote into its log.
+    names of secrets whose values the engine wrote into its log. ``reference_tokens`` are what ``reference_release`` had
+    room for with this configuration, ``golden`` what the last good release answered to the golden prompts.
     """
 
     recorded: Identity | None
@@ -83,6 +88,8 @@ class HostEvidence:
     start_seq: int | None = None
     start_seconds: float | None = None
     reference_tokens: int | None = None
+    reference_release: str = ""
+    golden: GoldenReference | None = None
     way_back: WayBack | None = None
     problems: tuple[str, ...] = ()
     printed_secrets: tuple[str, ...] = ()
@@ -101,6 +108,7 @@ class Evidence:
     replies: tuple[Reply, ...] = ()
     host: HostEvidence | None = None
     metrics: MetricsReport | None = None
+    golden: tuple[GoldenReply, ...] = ()
 
 
 def verification_facts(expected: Expected, evidence: Evidence) -> dict[str, Any]:

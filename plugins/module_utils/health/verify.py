@@ -18,6 +18,7 @@ from ..startup.parse import StartupReport
 from ..versions import parse_version
 from .answer import outcome, short
 from .evidence import POOLING, Evidence, Expected, HostEvidence, Identity, Reply
+from .golden import judge_golden
 from .judge import served_names
 
 KV_SHARE = 0.95
@@ -26,12 +27,13 @@ _ID = 12
 
 
 def judge_verification(expected: Expected, evidence: Evidence) -> list[Finding]:
-    """One finding a claim, in the order of the claims."""
+    """One finding a claim, in the order of the claims; golden prompts have theirs behind the one that it generates."""
     findings = [
         _alive(expected, evidence),
         _right_model(expected, evidence),
         _right_build(expected, evidence),
         _generates(expected, evidence),
+        *judge_golden(expected.service, evidence.golden, evidence.host.golden if evidence.host else None),
     ]
     if evidence.host is not None:
         findings += [
@@ -183,7 +185,8 @@ def _floor(expected: Expected, host: HostEvidence) -> tuple[int | None, str]:
         return expected.kv_floor_tokens, f"the floor of {expected.kv_floor_tokens:,} that the service sets"
     if host.reference_tokens is not None:
         floor = int(KV_SHARE * host.reference_tokens)
-        return floor, f"{KV_SHARE:.0%} of the {host.reference_tokens:,} of an earlier start of this release"
+        whose = f" of {host.reference_release} with this configuration" if host.reference_release else ""
+        return floor, f"{KV_SHARE:.0%} of the {host.reference_tokens:,}{whose}"
     return None, ""
 
 

@@ -8,6 +8,8 @@ Private to the collection.
 from __future__ import annotations
 
 from ..health.evidence import Expected
+from ..health.golden_prompts import prompt_from_dict
+from ..release.gate import Gate
 from ..release.paths import Paths
 from ..secrets_file import parse_secrets
 from ..services.names import service_name
@@ -33,18 +35,23 @@ def expected_of(paths: Paths) -> Expected:
     if release is None:
         raise NotHere(f"{paths.service}: no release of this service is on this host; run the deploy playbook")
     try:
-        gate = read_gate(paths, release)
+        return expected_by(paths.service, read_gate(paths, release))
     except (ValueError, TypeError, AttributeError) as error:
         message = f"{paths.service}: gate.json of {release} cannot be read ({error}); run the deploy playbook"
         raise NotHere(message) from error
+
+
+def expected_by(service: str, gate: Gate) -> Expected:
+    """What the limits of a release promise; ValueError when they hold a golden prompt that is none."""
     return Expected(
-        service=paths.service,
+        service=service,
         url=gate.url,
         version=gate.version,
         served_names=gate.served_names,
         runner=gate.runner,
         kv_floor_tokens=gate.kv_floor_tokens,
         warmup=gate.warmup,
+        golden=tuple(prompt_from_dict(each) for each in gate.golden_prompts),
     )
 
 
