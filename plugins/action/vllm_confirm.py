@@ -16,8 +16,10 @@ from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.names import names_o
 
 
 def services_on(host: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give what a host has by name: what its inventory says, and what left the inventory but is still there."""
-    known = {name: {"name": name} for name in host.get("vllm_plan", {}).get("left_inventory", [])}
+    """Give what a host has by name: what its inventory says, and what only the host itself says."""
+    left = host.get("vllm_plan", {}).get("left_inventory", [])
+    there = [entry["name"] for entry in host.get("vllm_history", {}).get("services", [])]
+    known: dict[str, dict[str, Any]] = {name: {"name": name} for name in (*left, *there)}
     known.update({entry["name"]: entry for entry in host.get("vllm_judged", {}).get("services", [])})
     return known
 

@@ -36,6 +36,9 @@ display = Display()
 
 def host_report(host: str, variables: Mapping[str, Any], show: list[str], only: list[str]) -> list[ServiceReport]:
     """Join what the plays registered for one host into one entry a service."""
+    if "vllm_history" in variables:
+        there = [ServiceReport(host=host, service=each["name"]) for each in variables["vllm_history"]["services"]]
+        return with_changes(there, changes_of(variables))
     plans = {entry["name"]: entry for entry in variables["vllm_plan"]["plan"]}
     proofs = {
         result["item"]["name"]: result
@@ -166,9 +169,10 @@ class ActionModule(ActionBase):
         hosts = variables["ansible_play_hosts_all"]
         for host in (host for host in hosts if host in alive):
             services += host_report(host, variables["hostvars"][host], show, only)
-            findings += left_findings(host, variables["hostvars"][host])
+            findings += (
+                left_findings(host, variables["hostvars"][host]) if "vllm_plan" in variables["hostvars"][host] else []
+            )
         lost = tuple(host for host in hosts if host not in alive)
-        done = [
-            (entry.host, entry.service) for entry in services if entry.change and entry.change["result"] == COMMITTED
-        ]
+        changed = [] if "vllm_history" in variables else [entry for entry in services if entry.change]
+        done = [(entry.host, entry.service) for entry in changed if entry.change["result"] == COMMITTED]
         return Report(self._task.args["title"], tuple(services), lost, tuple(findings), way_back_command(done))

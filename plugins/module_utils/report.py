@@ -78,6 +78,19 @@ def differs_finding(host: str, plan: Mapping[str, Any]) -> Finding:
     )
 
 
+def quarantined_finding(host: str, plan: Mapping[str, Any]) -> Finding:
+    """Judge a service whose inventory wants what went back on its host: it stays visible until somebody decides."""
+    return Finding(
+        id="release_quarantined",
+        severity="error",
+        subject=f"{host} {plan['name']}",
+        message=str(plan.get("reason")),
+        expected=plan.get("wanted"),
+        observed=plan.get("current"),
+        remedy=plan.get("next"),
+    )
+
+
 def down_finding(host: str, plan: Mapping[str, Any]) -> Finding:
     """Judge a service that shall run and does not; nobody starts it again without a word."""
     return Finding(
@@ -130,7 +143,12 @@ def by_hand_findings(host: str, plan: Mapping[str, Any]) -> list[Finding]:
 
 
 # What a plan says of a service that nothing was proved of.
-PLAN_FINDINGS = {"differs": differs_finding, "failed": down_finding, "busy": unproved_finding}
+PLAN_FINDINGS = {
+    "differs": differs_finding,
+    "quarantined": quarantined_finding,
+    "failed": down_finding,
+    "busy": unproved_finding,
+}
 
 
 def render_text(report: Report) -> str:

@@ -14,7 +14,8 @@ version_added: 0.1.0
 author: The gpuhosts.vllm founders (@gpuhosts)
 description:
   - Runs on the controller. Reads what M(gpuhosts.vllm.vllm_services) and M(gpuhosts.vllm.vllm_plan_info) registered
-    as C(vllm_judged) and C(vllm_plan) for every host of the play.
+    as C(vllm_judged) and C(vllm_plan) for every host of the play, and what M(gpuhosts.vllm.vllm_release_info)
+    registered as C(vllm_history) where nobody reads the inventory.
   - A run that stops or changes a service needs a word that names it. No word, or a name that no host has, is an error
     that lists the names there are.
 extends_documentation_fragment:

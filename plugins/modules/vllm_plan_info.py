@@ -53,6 +53,7 @@ plan:
     action:
       description:
         - What would happen. V(first_start), V(unchanged), V(differs) (it runs another release and is left alone),
+          V(quarantined) (the inventory wants what went back here),
           V(stays_stopped), V(frozen), V(failed), V(stop), V(remove), V(busy) (a run has not ended) or V(nothing).
       type: str
       returned: always
@@ -70,6 +71,10 @@ plan:
       returned: always
     last_good:
       description: The release that was committed last.
+      type: str
+      returned: always
+    goes_back_to:
+      description: The release that a rollback would lead to; null where there is none.
       type: str
       returned: always
     differences:

@@ -40,6 +40,12 @@ options:
     description: Names of environment variables and their values.
     type: dict
     default: {}
+  stage:
+    description:
+      - Whether to lay the values beside the present ones, for a run of M(gpuhosts.vllm.vllm_release) with the state
+        C(rotated), which brings them in and proves that the earlier key is refused.
+    type: bool
+    default: false
   user:
     description:
       - The user that the container runs as, as C(uid) or C(uid:gid).
@@ -61,6 +67,11 @@ path:
   type: str
   returned: always
   sample: /etc/gpuhosts-vllm/chat/secrets
+rotates:
+  description: Whether the values are others than those that the service has.
+  type: bool
+  returned: always
+  sample: true
 actions:
   description: What changed, by name.
   type: list
@@ -89,6 +100,7 @@ def main() -> None:
         argument_spec={
             "service": {"type": "str", "required": True},
             "secrets": {"type": "dict", "default": {}, "no_log": True},
+            "stage": {"type": "bool", "default": False},
             "user": {"type": "str"},
         },
         supports_check_mode=True,
@@ -97,14 +109,15 @@ def main() -> None:
         module.fail_json(msg=ran_as_other(user), not_root=True)
     wanted = {name: str(value) for name, value in module.params["secrets"].items()}
     paths = Paths(module.params["service"])
-    path = paths.secrets
+    stage = module.params["stage"]
+    path = paths.next_secrets if stage else paths.secrets
     owner = int((module.params["user"] or "0").partition(":")[0])
     try:
-        found = read_if_there(path)
+        found = read_if_there(paths.secrets)
         before = parse_secrets(found or "")
-        if before and before != wanted and not module.check_mode:
+        if before and before != wanted and not stage and not module.check_mode:
             earlier_secrets.keep(paths, render_secrets(before))
-        changed = ensure_file(
+        changed = (not stage or before != wanted) and ensure_file(
             path, render_secrets(wanted), mode=0o600, owner=owner, folder_mode=0o700, check=module.check_mode
         )
     except (OSError, ValueError) as error:
@@ -116,7 +129,13 @@ def main() -> None:
     if changed and not actions:
         actions = ["file created, no secrets" if found is None else "owner or mode of the file put right"]
     lines = {"before": "", "after": "".join(f"{line}\n" for line in actions)}
-    module.exit_json(changed=changed, path=str(path), actions=actions, diff={**lines, "after_header": str(path)})
+    module.exit_json(
+        changed=changed,
+        path=str(path),
+        rotates=before != wanted,
+        actions=actions,
+        diff={**lines, "after_header": str(path)},
+    )
 
 
 if __name__ == "__main__":

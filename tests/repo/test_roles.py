@@ -117,6 +117,7 @@ def test_playbooks_change_hosts_through_roles_only(path: Path) -> None:
         "gpuhosts.vllm.vllm_image_digest_info",
         "gpuhosts.vllm.vllm_lock",
         "gpuhosts.vllm.vllm_plan_info",
+        "gpuhosts.vllm.vllm_release_info",
         "gpuhosts.vllm.vllm_report",
         "gpuhosts.vllm.vllm_services",
         "gpuhosts.vllm.vllm_startup_log_info",

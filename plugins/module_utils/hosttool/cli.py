@@ -30,6 +30,11 @@ VERBS = {
     "startup-log": ("startup_log", "show what a start said: figures, or the kept log"),
     "audit": ("audit", "say what of a service or of a file does not hold for a vLLM release"),
     "diagnose": ("diagnose", "say what is wrong, in the order in which one debugs; writes the evidence"),
+    "history": ("history", "say who changed what when and why, and where a rollback would lead"),
+    "rollback": ("rollback", "go back to the last good release, or to one that is named"),
+    "confirm": ("confirm", "give the word for a change that waits for it"),
+    "freeze": ("freeze", "forbid changes of a service until unfreeze"),
+    "unfreeze": ("unfreeze", "allow changes of a service again"),
     "run": ("run", "drive the open run of a service to its end"),
     "resume": ("resume", "end or go on with what a restart of the host left open (all services)"),
     "before-start": ("before_start", "unit: make room for a new start"),
@@ -38,7 +43,7 @@ VERBS = {
     "after-stop": ("after_stop", "unit: keep the evidence of a start and leave no container"),
 }
 # Verbs that only look: a user who is not root may try them. The others are refused before they are half done.
-LOOKS = ("health", "status", "show", "startup-log", "audit", "diagnose")
+LOOKS = ("health", "status", "history", "show", "startup-log", "audit", "diagnose")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -18,12 +18,15 @@ from ..io.observe import observe
 from ..io.readers import may_ask_docker
 from ..release.by_hand import by_hand
 from ..release.ending import failure_text, first_failed_start, how_it_went
+from ..release.history import failed_before, way_down
 from ..release.journal import last_run, outcome
 from ..release.paths import Paths
-from ..release.plan import playbook
+from ..release.plan import playbook, way_on
 from ..release.service_state import ServiceState
+from ..release.states import ROLLBACK_FAILED
 from ..release.view import run_summary, run_view
 from ..release.why import why_lines
+from .confirming import awaits_confirmation
 from .say import say
 from .service_args import parser, readable_paths
 
@@ -64,8 +67,17 @@ def status_of(paths: Paths, state: ServiceState) -> dict[str, Any]:
         "diagnosis": finding.to_dict() if finding else None,
         "last_run": {**run_view(records), "outcome": outcome(records)} if records else None,
         "driver_alive": state.driver_alive,
+        "awaits_confirm": bool(records) and awaits_confirmation(paths, records[0].run),
+        "goes_back_to": way_down(state.entries, state.current, state.last_good),
+        "quarantined": _quarantined(state),
         "serves_committed": bool(state.is_running and state.current and state.current == state.last_good),
     }
+
+
+def _quarantined(state: ServiceState) -> dict[str, str]:
+    """The releases that are not tried again here without a word, each with the reason."""
+    tried = dict.fromkeys(entry.release for entry in state.entries if entry.release)
+    return {name: why for name in tried if (why := failed_before(name, state.entries))}
 
 
 def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> list[str]:
@@ -93,8 +105,22 @@ def status_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> lis
         lines += [f"    {line}" for line in why_lines(finding_from_dict(data["diagnosis"]))]
     records = last_run(state.entries)
     lines += [f"  last run   {run_summary(state.name, records)}"] if records else []
+    lines += _change_lines(paths, state, data)
     if state.open_run and not state.driver_alive:
         lines.append(f"  its driver is gone; let the run end: vllm-host run {state.name}")
+    return lines
+
+
+def _change_lines(paths: Paths, state: ServiceState, data: dict[str, Any]) -> list[str]:
+    """What a human may want to do about a change: give the word, look at both logs, know where a rollback leads."""
+    lines = []
+    if data["awaits_confirm"]:
+        lines.append(f"  waits for the word: vllm-host confirm {state.name} (without it, it goes back)")
+    if data["last_run"] and data["last_run"]["outcome"] == ROLLBACK_FAILED:
+        lines.append(f"  {state.entries[-1].message}")
+        lines.append(f"  next: {way_on(state.name, last_run(state.entries))}")
+    lines += [f"  quarantined {name}: {why}" for name, why in data["quarantined"].items()]
+    lines += [f"  a rollback leads to {data['goes_back_to']}"] if data["goes_back_to"] else []
     return lines
 
 

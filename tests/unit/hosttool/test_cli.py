@@ -227,9 +227,7 @@ def test_letters_that_the_locale_does_not_know_are_no_error(monkeypatch):
     assert narrow.buffer.getvalue() == b"gr\\xf6\\xdfer\n"
 
 
-@pytest.mark.parametrize(
-    "verb", [verb for verb in cli.VERBS if verb not in ("health", "status", "show", "startup-log", "audit", "diagnose")]
-)
+@pytest.mark.parametrize("verb", [verb for verb in cli.VERBS if verb not in cli.LOOKS])
 def test_who_is_not_root_changes_nothing(monkeypatch, capsys, verb):
     monkeypatch.delenv("VLLM_HOST_ROOT", raising=False)
     monkeypatch.setattr(cli, "other_than_root", lambda: "ops (uid 1000)")
