@@ -40,7 +40,7 @@ class ActionModule(ActionBase):
 
     def _note(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         noted = {**variables.get("vllm_upgraded", {}).get("runs", {}), **runs_of(self._task.args["runs"])}
-        services = variables["vllm_changing"]["services"]
+        services = (variables.get("vllm_changing") or {}).get("services") or ()
         waiting = [{"name": each["name"]} for each in services if waits(each, noted.get(each["name"]))]
         return {"runs": noted, "waiting": waiting}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the test lanes, in the order that fails first, and say at the end what ran, what failed and what could not run.
 
-`lanes.py` runs all, `lanes.py lint unit` runs these, `lanes.py --list` names them. The lab is built beside the light
+`lanes.py` runs all but those that run by name only, `lanes.py lint unit` runs these, `lanes.py --list` names them. The lab is built beside the light
 lanes. A lane that fails does not stop the others. The last line sums everything up: tests of the pytest steps, and
 one for each step without pytest; a lane that could not run counts as skipped and is named.
 """
@@ -51,6 +51,7 @@ class Lane:
     steps: Callable[[], list[Step]]
     limit: int = 600
     needs_lab: bool = False
+    by_name: bool = False  # runs only when it is named: all together would take longer than a test run may
     other_hosts: bool = False  # shares no host with the lane before it: the two may run at once
     obstacle: Callable[[], str | None] = lambda: None
 
@@ -160,7 +161,13 @@ LANES = (
     Lane("molecule", "role scenarios on the lab's hosts", molecule_steps, limit=1200, needs_lab=True, other_hosts=True),
     Lane("waves", "an upgrade of five hosts in waves, on hosts that it makes, stand-in engine", lambda: [
         pytest_step("waves", "tests/integration/waves")
-    ], limit=900, needs_lab=True, other_hosts=True),
+    ], by_name=True, limit=900, needs_lab=True, other_hosts=True),
+    Lane("changes", "rollback, rotation, freeze, and the console blocks of their runbooks, stand-in engine", lambda: [
+        pytest_step("changes", "tests/integration/changes")
+    ], by_name=True, limit=1800, needs_lab=True),
+    Lane("replace", "the real engine is upgraded, goes back from what is broken, and is rolled back", lambda: [
+        pytest_step("replace", "-s", "tests/integration/replace")
+    ], by_name=True, limit=1800, needs_lab=True),
     Lane("engine", "the real engine, with nothing beside it that would falsify its times", lambda: [
         pytest_step("engine", "-s", "tests/integration/engine")
     ], limit=3000, needs_lab=True),
@@ -332,7 +339,7 @@ def choose(names: list[str], with_lab: bool) -> list[Lane]:
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise SystemExit(f"unknown lane {', '.join(unknown)}; there are: {', '.join(known)}")
-    wanted = set(names or known)
+    wanted = set(names or (name for name, lane in known.items() if not lane.by_name))
     if with_lab and any(known[name].needs_lab for name in wanted):
         wanted.add("lab")
     return [lane for lane in LANES if lane.name in wanted]
@@ -346,7 +353,7 @@ def main() -> int:
     parser.add_argument("--lab-is-up", action="store_true", help="do not build the lab for the lanes that need it")
     options = parser.parse_args()
     if options.list:
-        print("\n".join(f"{lane.name:12} {lane.about}" for lane in LANES))
+        print("\n".join(f"{lane.name:12} {lane.about}{' (by name only)' if lane.by_name else ''}" for lane in LANES))
         return 0
     RESULTS.mkdir(parents=True, exist_ok=True)
     try:

@@ -113,7 +113,7 @@ def test_the_plan_shows_what_went_back():
     [
         (WENT_BACK, "gpuhosts.vllm.upgrade -e vllm_confirm=chat -e vllm_retry=chat"),
         (run(3, "change", "rel-c", "aborted", cause="no room"), "gpuhosts.vllm.upgrade -e vllm_confirm=chat"),
-        (run(3, "rollback", "rel-a", "rollback_failed", cause="x"), "rollback -e vllm_confirm=chat -e vllm_release=REL"),
+        (run(3, "rollback", "rel-a", "rollback_failed", cause="x"), "-e vllm_confirm=chat -e vllm_release=REL"),
         (run(3, "rotate", "rel-a", "rolled_back", cause="x"), "gpuhosts.vllm.rotate -e vllm_confirm=chat"),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.harness import Inventory, Played, service
+from tests.integration.harness import Inventory, Played, begin, end, service
 from tests.integration.lab_host import LabHost
 from tests.integration.runbook import blocks_of, run
 
@@ -50,8 +50,54 @@ def upgrade(scene: Scene) -> Iterator[None]:
     yield
 
 
+def changed(scene: Scene) -> Iterator[None]:
+    """It serves a second release, the first one was good before it."""
+    scene.has(OLD)
+    scene.has(NEW)
+    yield
+
+
+def went_back(scene: Scene) -> Iterator[None]:
+    """The inventory wants a release that failed on the host."""
+    scene.has(OLD)
+    scene.wants(NEW, **FAILS)
+    assert scene.upgrades().rc != 0
+    yield
+
+
+def gave_up(scene: Scene) -> Iterator[None]:
+    """The new release failed, and so did the last good one, which needs more room now than there is."""
+    scene.has(OLD)
+    gate = f"{STATE}/last_good/gate.json"
+    kept = scene.host.run(f"cat {gate}")
+    scene.host.run(f'sed -i \'s/"kv_floor_tokens": null/"kv_floor_tokens": 999999999/\' {gate}')
+    scene.wants(NEW, **FAILS)
+    assert scene.upgrades(vllm_retry="chat").rc != 0
+    scene.host.run(f"cat > {gate} <<'X'\n{kept}\nX")
+    yield
+
+
+def driver_is_gone(scene: Scene) -> Iterator[None]:
+    """A change whose driver's unit somebody has stopped."""
+    scene.has(OLD)
+    scene.wants(NEW, STANDIN_START_SECONDS="30")
+    controller = begin(scene.inventory, "upgrade", "-e", "vllm_confirm=chat")
+    tail = f'tail -1 {STATE}/journal.jsonl | grep -c \'"state": "starting"\''
+    assert scene.host.wait(tail, "1", seconds=60)
+    end(controller)
+    scene.host.run("systemctl stop gpuhosts-vllm-run-chat")
+    yield
+
+
 # What each page begins with. Each further `yield` hands over to the next block of the page.
-PAGES: dict[str, Callable[[Scene], Iterator[None]]] = {"upgrade": upgrade}
+PAGES: dict[str, Callable[[Scene], Iterator[None]]] = {
+    "upgrade": upgrade,
+    "rollback": changed,
+    "freeze": changed,
+    "quarantine": went_back,
+    "lost-lease": driver_is_gone,
+    "rollback-failed": gave_up,
+}
 
 
 @pytest.fixture(scope="module")
