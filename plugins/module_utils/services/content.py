@@ -93,7 +93,8 @@ def gate_record(service: Service) -> dict[str, Any]:
     """What a start of this service must prove, as the host keeps it."""
     return {
         **asdict(service.gate),
-        "golden_prompts": [],
+        "golden_prompts": [prompt.to_dict() for prompt in service.gate.golden_prompts],
+        **({"notify": dict(service.notify)} if service.notify else {}),
         "version": str(service.version),
         "served_names": served_names(service),
         "runner": runner(service),

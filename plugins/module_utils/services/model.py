@@ -8,9 +8,10 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
+from ..health.golden_prompts import GoldenPrompt
 from ..versions import Version
 
 GpuRequest = Union[str, int, tuple[str, ...]]
@@ -56,6 +57,8 @@ class Gate:
     soak_seconds: int
     kv_floor_tokens: int | None
     warmup: int
+    progress_deadline_seconds: int | None = None
+    golden_prompts: tuple[GoldenPrompt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,3 +89,4 @@ class Service:
     docker_args: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
+    notify: Mapping[str, Any] = field(default_factory=dict)

@@ -16,6 +16,7 @@ MIN_VERSION = "0.11.1"
 _ACCEPTS: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
+    "float": (float, int),
     "bool": (bool,),
     "list": (list,),
     "dict": (dict,),
@@ -27,6 +28,7 @@ _ANSIBLE_TYPES = {"time": "raw", "size": "str", "gpus": "raw"}
 _WORDS = {
     "str": "text (in quotes, if YAML reads it as something else)",
     "int": "a whole number, without quotes",
+    "float": "a number, without quotes",
     "bool": "true or false, without quotes",
     "list": "a list",
     "dict": "a map",
@@ -60,13 +62,43 @@ class Key:
         return "one of " + ", ".join(self.choices) if self.choices else _WORDS[self.type]
 
 
+GOLDEN_KEYS = (
+    Key("prompt", "str", "The text that is completed."),
+    Key("messages", "list", "Maps of C(role) and C(content), asked as a chat instead.", (), elements="dict"),
+    Key("max_tokens", "int", "How many tokens are asked for.", 32),
+    Key("contains", "str", "What the answer has to contain."),
+    Key("pattern", "str", "A regular expression that has to be found in the answer."),
+    Key("expect", "str", "An answer to compare with; less of it than the share is a warning."),
+    Key("share", "float", "The least share of equal tokens, in their order.", 0.8),
+)
+NOTIFY_KEYS = (
+    Key(
+        "command",
+        "list",
+        "A program on the host and its arguments; it gets one JSON object on its standard input.",
+        (),
+        elements="str",
+    ),
+    Key("webhook", "str", "An address that gets the same JSON object with POST. No login in it."),
+)
 GATE_KEYS = (
     Key("deadline", "time", "How long a start may take in all; V(auto) lets the log's progress decide.", "auto"),
     Key("silence", "time", "How long a start may go without any progress in its log.", "120s"),
+    Key(
+        "progress_deadline",
+        "time",
+        "How long a whole change may take until it is committed; V(auto) leaves it to the deadlines of its parts.",
+        "auto",
+    ),
     Key("soak", "time", "How long the server must stay healthy before the start counts.", "60s"),
     Key("kv_floor_tokens", "int", "Fewest KV-cache tokens that the server must have room for."),
     Key(
-        "golden_prompts", "list", "Reserved for prompts with known answers; empty in this release.", (), elements="raw"
+        "golden_prompts",
+        "list",
+        "Prompts that are asked at temperature 0, and what their answers have to be. Garbage is an error for each.",
+        (),
+        elements="dict",
+        options=GOLDEN_KEYS,
     ),
     Key("warmup", "int", "How many requests warm the server up before it counts as started.", 1),
 )
@@ -113,6 +145,13 @@ SERVICE_KEYS = (
     Key("shm_size", "size", "Size of C(/dev/shm) in the container.", "16g"),
     Key("version", "str", "The vLLM release in the image; needed only when the tag does not say it."),
     Key("gate", "dict", "What a start must prove before it counts.", {}, options=GATE_KEYS),
+    Key(
+        "notify",
+        "dict",
+        "Who is told by the host of a failed gate, of a change that went back, and of one that could not.",
+        {},
+        options=NOTIFY_KEYS,
+    ),
     Key("drain", "dict", "How a server is brought to a stop.", {}, options=DRAIN_KEYS),
     Key(
         "state",

@@ -17,9 +17,11 @@ from .container import read_mounts, read_ulimits
 from .docker_args import read_docker_args
 from .environment import read_env, read_secrets
 from .exposure import judge_exposure
+from .golden import read_golden
 from .gpus import read_gpus
 from .images import read_image, read_model, read_version
 from .model import Gate, Image, Model, Service
+from .notify import read_notify
 from .printed_keys import judge_level
 from .problems import Complaints
 from .schema import DRAIN_KEYS, GATE_KEYS, SERVICE_KEYS, by_name
@@ -104,6 +106,7 @@ def _rest(read: _Reader, version: Version | None, secrets: object) -> dict[str, 
         "env": env,
         "secret_names": secret_names,
         "gate": _gate(read),
+        "notify": read_notify(raw["notify"], complaints),
         "drain_cap_seconds": read.value("drain.cap", drain["cap"], _seconds),
     }
 
@@ -145,12 +148,24 @@ def _gate(read: _Reader) -> Gate:
     floor = raw["kv_floor_tokens"]
     if floor is not None:
         read.value("gate.kv_floor_tokens", floor, _positive)
-    if raw["golden_prompts"]:
-        read.complaints.at("gate.golden_prompts", raw["golden_prompts"], "an empty list; this release cannot judge any")
+    golden = read_golden(raw["golden_prompts"], read.complaints)
+    progress = _progress_deadline(read, raw, deadline, soak)
     if deadline is not None and soak >= deadline:
         allowed = f"less than the deadline ({deadline} s): a start would be over time before it could count"
         read.complaints.at("gate.soak", raw["soak"], allowed)
-    return Gate(deadline, silence, soak, floor, warmup)
+    return Gate(deadline, silence, soak, floor, warmup, progress, golden)
+
+
+def _progress_deadline(read: _Reader, raw: Mapping[str, Any], deadline: int | None, soak: int) -> int | None:
+    """A change has to have time for its start and its soak: soak < deadline < progress deadline."""
+    told = raw["progress_deadline"]
+    found = None if told == "auto" else read.value("gate.progress_deadline", told, _deadline)
+    least = max(deadline or 0, soak)
+    if found is not None and found <= least:
+        what = f"the deadline ({deadline} s)" if deadline == least else f"the soak ({soak} s)"
+        allowed = f"more than {what}: a change would be over time before it could be committed"
+        read.complaints.at("gate.progress_deadline", told, allowed)
+    return found
 
 
 def _deadline(value: Any) -> int:
