@@ -28,7 +28,7 @@ def freeze(paths: Paths, by: str, why: str, *, check: bool = False, clock: Clock
         return False
     if not why.strip():
         raise ToolError(
-            f"{paths.service}: a freeze needs a reason, which others read. Next: -e vllm_why=REASON (--why)"
+            f"{paths.service}: a freeze needs a reason, which others read. Next: -e vllm_why=REASON, or --why REASON"
         )
     if not check:
         make_state(paths)
