@@ -2,8 +2,8 @@
 """Run the test lanes, in the order that fails first, and say at the end what ran, what failed and what could not run.
 
 `lanes.py` runs all but those that run by name only, `lanes.py lint unit` runs these, `lanes.py --list` names them. The
-lab is built beside the light lanes. A lane that fails does not stop the others. The last line sums everything up: tests of the pytest steps, and
-one for each step without pytest; a lane that could not run counts as skipped and is named.
+lab is built beside the light lanes. A lane that fails does not stop the others. The last line sums everything up: tests
+of the pytest steps, and one for each step without pytest; a lane that could not run counts as skipped and is named.
 """
 
 from __future__ import annotations
