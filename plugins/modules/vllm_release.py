@@ -235,6 +235,7 @@ SPEC: dict[str, Any] = {
     "retry": {"type": "bool", "default": False},
     "accept_no_rollback": {"type": "bool", "default": False},
     "confirm_within": {"type": "str"},
+    "adopt": {"type": "dict"},
     "by": {"type": "str", "default": ""},
     "why": {"type": "str", "default": ""},
     "follow": {"type": "str"},

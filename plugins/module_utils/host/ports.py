@@ -37,13 +37,17 @@ def _holder(host: Host, service: Wanted) -> str | None:
     for published in host.engine.published:
         if published.port == service.port and overlaps(published.address, service.bind):
             # Docker's own proxy process listens for a published port: the container is the holder.
-            return None if published.service == service.name else _container_text(published)
+            return None if service.name == published.service or published.container in service.replaces else _container_text(published)
     for listener in host.listeners:
         if listener.port == service.port and overlaps(listener.address, service.bind):
-            if listener.container and host.engine.containers.get(listener.container) == service.name:
+            if listener.container and _is_own(listener.container, host, service):
                 continue
             return _listener_text(listener, host.engine)
     return None
+
+
+def _is_own(container: str, host: Host, service: Wanted) -> bool:
+    return container in service.replaces or host.engine.containers.get(container) == service.name
 
 
 def overlaps(held: str, wanted: str) -> bool:

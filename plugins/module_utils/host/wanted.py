@@ -24,6 +24,7 @@ class Wanted:
     pull: str | None
     platforms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
+    replaces: tuple[str, ...] = ()  # name and id of the container that it takes over, which holds its port until then
 
     @property
     def wants_gpus(self) -> bool:
@@ -37,6 +38,7 @@ def wanted(services: Iterable[Mapping[str, Any]]) -> tuple[Wanted, ...]:
 
 
 def _one(entry: Mapping[str, Any]) -> Wanted:
+    adopt = entry.get("adopt") or {}
     return Wanted(
         name=str(entry["name"]),
         bind=str(entry.get("bind") or "127.0.0.1"),
@@ -46,4 +48,5 @@ def _one(entry: Mapping[str, Any]) -> Wanted:
         pull=entry.get("pull"),
         platforms=entry.get("platforms") or {},
         model=entry.get("model") or {},
+        replaces=tuple(str(adopt[key]) for key in ("container", "container_id")) if adopt else (),
     )

@@ -14,6 +14,7 @@ from ..release.paths import LABEL_PROBE, LABEL_SERVICE
 from ..release.record import ReleaseRecord
 from ..release.runfile import probe_command
 from ..release.states import GATED_KINDS, REPLACING_KINDS, ROTATE
+from .adopting import holds_port
 from .before_start import check_name, check_port, make_caches
 from .change_preflight import check_change, has_way_back
 from .errors import ToolError
@@ -64,7 +65,9 @@ def _check_image(context: Context, record: ReleaseRecord) -> None:
 
 
 def _check_port(context: Context, record: ReleaseRecord) -> None:
-    """The port is free, or held by the service itself, which lets go of it before the start."""
+    """The port is free, or held by the service itself, which lets go of it before the start, or by what it takes over."""
+    if holds_port(context, int(record.content["port"])):
+        return
     own = containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner)
     if not own or (context.opening.kind in REPLACING_KINDS and not _holds(context, record, own)):
         check_port(context.paths, record, runner=context.runner)

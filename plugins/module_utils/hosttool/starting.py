@@ -16,6 +16,7 @@ from ..release.gate import hard_deadline
 from ..release.service_state import UnitState
 from ..release.start_lease import LONGEST_WAIT
 from ..release.states import SWITCHED
+from .adopting import take_over
 from .calling_back import who_called_back
 from .steps import Context, Outcome, StepFailed
 from .stopping import stop_and_check
@@ -28,6 +29,7 @@ _VERDICT_WAIT, _LOOK = 60.0, 0.2
 
 def start(context: Context) -> Outcome:
     """Start the release of the run; what is recorded here must still be true after the soak."""
+    take_over(context)
     try:
         return start_release(context, context.release, int(context.found(SWITCHED).get("starts") or 0))
     except StepFailed as error:

@@ -11,6 +11,7 @@ from ..io import containers, starts, systemd
 from ..io.files import remove, switch_link, write_atomic
 from ..release.states import GATED_KINDS, REMOVE, REPLACING_KINDS, ROTATE, STARTING, STARTING_KINDS
 from . import engine, rotating
+from .adopting import give_back
 from .going_back import go_back
 from .removing import remove_service
 from .steps import Context, Outcome, StepFailed
@@ -67,8 +68,9 @@ def _take_back_start(context: Context) -> Outcome:
         write_atomic(context.paths.stopped, f"{context.opening.run}: its start was taken back\n")
     systemd.reset_failed(context.paths.unit, runner=context.runner)
     leave_no_container(context)
+    given_back = give_back(context)
     where = f"evidence in {context.paths.starts}"
-    return Outcome(f"the unit is stopped, current is {previous or 'nothing'} again; {where}")
+    return Outcome(f"the unit is stopped, current is {previous or 'nothing'} again; {where}{given_back}")
 
 
 def _take_back_stop(context: Context) -> Outcome:

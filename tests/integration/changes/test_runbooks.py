@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ HOST = "gpu2"
 STATE = "/var/lib/gpuhosts-vllm/chat"
 OLD, NEW = 1024, 512
 QUICK = {"STANDIN_START_SECONDS": "1", "STANDIN_WARM_SECONDS": "0.5", "STANDIN_DEATH_SECONDS": "0.5"}
+FOLLOWS = 17.0  # seconds: a module looks for fifteen
 FAILS = {"STANDIN_EXIT_AT": "load", "STANDIN_ERROR": "RuntimeError: planted"}
 
 
@@ -80,11 +82,12 @@ def gave_up(scene: Scene) -> Iterator[None]:
 def driver_is_gone(scene: Scene) -> Iterator[None]:
     """A change whose driver's unit somebody has stopped."""
     scene.has(OLD)
-    scene.wants(NEW, STANDIN_START_SECONDS="30")
+    scene.wants(NEW, STANDIN_START_SECONDS="60")
     controller = begin(scene.inventory, "upgrade", "-e", "vllm_confirm=chat")
     tail = f'tail -1 {STATE}/journal.jsonl | grep -c \'"state": "starting"\''
     assert scene.host.wait(tail, "1", seconds=60)
     end(controller)
+    time.sleep(FOLLOWS)  # the module's last look on the host would begin another driver
     scene.host.run("systemctl stop gpuhosts-vllm-run-chat")
     yield
 

@@ -11,8 +11,8 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.canary impor
 ARGS = ["--max-model-len", "1024"]
 
 
-def seen(host="a", tokens=1000, seconds=0.1, failed=(), args=ARGS):
-    return Measured(host, failed, tokens, [9.0, *[seconds] * 5], args)
+def seen(host="a", tokens=1000, seconds=0.1, failed=(), args=None):
+    return Measured(host, failed, tokens, [9.0, *[seconds] * 5], args or ARGS)
 
 
 def verdicts(compared):
