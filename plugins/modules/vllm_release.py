@@ -92,6 +92,12 @@ options:
       - How long an upgrade waits in its soak for O(state=confirmed) before it goes back, such as V(10m).
       - The task ends when it waits, with RV(awaits_confirm). Without this option nobody is waited for.
     type: str
+  adopt:
+    description:
+      - For a first start, the server that it takes over, as RV(gpuhosts.vllm.vllm_adopt_info#module:services) has it.
+        The host stops and disables it right before the start, keeps its container under another name, and starts it
+        again when the start is taken back.
+    type: dict
   by:
     description: Who began this, for the journal.
     type: str

@@ -37,7 +37,8 @@ def _holder(host: Host, service: Wanted) -> str | None:
     for published in host.engine.published:
         if published.port == service.port and overlaps(published.address, service.bind):
             # Docker's own proxy process listens for a published port: the container is the holder.
-            return None if service.name == published.service or published.container in service.replaces else _container_text(published)
+            own = service.name == published.service or published.container in service.replaces
+            return None if own else _container_text(published)
     for listener in host.listeners:
         if listener.port == service.port and overlaps(listener.address, service.bind):
             if listener.container and _is_own(listener.container, host, service):

@@ -27,7 +27,8 @@ def opened_with(params: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         message = f"{params['service']}: confirm_within: expected {error}, got {params['confirm_within']!r}"
         raise ToolError(message) from None
-    return {**waits, **({"accept_no_rollback": True} if params["accept_no_rollback"] else {})}
+    adopts = {"adopt": params["adopt"]} if params.get("adopt") else {}
+    return {**waits, **adopts, **({"accept_no_rollback": True} if params["accept_no_rollback"] else {})}
 
 
 def told_of(paths: Paths, decision: Decision) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def _check_image(context: Context, record: ReleaseRecord) -> None:
 
 
 def _check_port(context: Context, record: ReleaseRecord) -> None:
-    """The port is free, or held by the service itself, which lets go of it before the start, or by what it takes over."""
+    """The port is free, or held by who lets go of it before the start: the service itself, or what it takes over."""
     if holds_port(context, int(record.content["port"])):
         return
     own = containers.with_label(LABEL_SERVICE, context.paths.service, runner=context.runner)
