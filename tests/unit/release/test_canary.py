@@ -12,7 +12,7 @@ ARGS = ["--max-model-len", "1024"]
 
 
 def seen(host="a", tokens=1000, seconds=0.1, failed=(), args=None):
-    return Measured(host, failed, tokens, [9.0, *[seconds] * 5], args or ARGS)
+    return Measured(host, failed, tokens, [9.0, *[seconds] * 5], ARGS if args is None else args)
 
 
 def verdicts(compared):
