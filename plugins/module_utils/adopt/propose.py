@@ -152,7 +152,7 @@ def _say_start(seen: Seen, inside: Inside, notes: Notes) -> None:
 
 def _say_secrets(name: str, notes: Notes) -> None:
     for secret, where in notes.secrets.items():
-        message = f"{where} holds a secret in the open; it is not shown and not carried over"
+        message = f"a secret lies in the open ({where}); it is not shown and not carried over"
         notes.say("secret_in_the_open", WARNING, message, f"put it into vllm_secrets.{name}.{secret}", secret)
 
 

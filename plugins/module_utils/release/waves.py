@@ -65,7 +65,9 @@ def refusal(entry: Mapping[str, Any] | None, name: str) -> str | None:
     if entry["action"] == UNCHANGED or is_to_change(entry):
         return None
     action = str(entry["action"]).replace("_", " ")
-    return f"{name}: {action}: {entry['reason']}" + (f". Next: {entry['next']}" if entry.get("next") else "")
+    reason = str(entry["reason"])
+    told = reason if reason.startswith(action) else f"{action}: {reason}"
+    return f"{name}: {told}" + (f". Next: {entry['next']}" if entry.get("next") else "")
 
 
 def changed(entry: Mapping[str, Any], run: Mapping[str, Any] | None) -> Changed:
