@@ -261,7 +261,7 @@ FAILS = st.frozensets(st.sampled_from(CAN_FAIL), max_size=2)
 
 
 @pytest.mark.parametrize("kind", states.PATHS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(crashes=CRASHES, fails=FAILS, resume_first=st.booleans())
 def test_whatever_happens_a_run_ends_and_nothing_unproven_boots(kind, crashes, fails, resume_first):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
