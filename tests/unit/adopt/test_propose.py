@@ -8,8 +8,8 @@ import pytest
 
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.adopt.propose import (
     Proposal,
-    propose,
     proposals_of,
+    propose,
     runs_vllm,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.adopt.review import head, judged
