@@ -72,7 +72,12 @@ def _judge_container(state: dict[str, Any], files: dict[str, int]) -> list[str]:
     found = [f"had a container and has no {key}" for key in ("exit_code", "oom_killed") if state.get(key) is None]
     began = not str(state.get("container_started_at") or "").startswith("0001-")  # Docker's word for never
     # What goes down with its host, or is killed for memory at once, may have been on its way to its first line.
-    silent = state.get("ending") in ("never_ran", "host_lost", "out_of_memory")
+    silent = state.get("ending") in ("never_ran", "host_lost", "out_of_memory") or _stopped_before_a_word(state)
     if began and not silent and not (files.get("log") or files.get("log.gz")):
         found.append("had a container and kept no log")
     return found
+
+
+def _stopped_before_a_word(state: dict[str, Any]) -> bool:
+    """Whether somebody stopped it before it was ready, and Docker's own log of it, read to its end, has no line."""
+    return state.get("ending") == "stopped" and not state.get("ready") and state.get("log_lines") == 0

@@ -341,3 +341,15 @@ def test_what_replaces_a_running_engine_ends_like_this(kind: str, steps: tuple[s
 def test_what_replaces_a_running_engine_cannot_end_like_this(kind: str, steps: tuple[str, ...], expected: str) -> None:
     found = violations(with_journal(journal(*COMMITTED) + journal(*steps, run=f"{kind}-1", kind=kind)))
     assert any(expected in line for line in found), found
+
+
+def test_a_start_that_was_stopped_before_its_first_word_has_no_log():
+    cut = {"ending": "stopped", "ready": False, "log_lines": 0}
+    kept = with_start(1, **cut)
+    for start in kept["services"]["chat"]["starts"].values():
+        start["files"].pop("log", None)
+    assert not [line for line in violations(kept) if "kept no log" in line]
+    for other in ({"log_lines": 3}, {"ready": True}, {"ending": "engine_ended"}):
+        kept = with_start(1, **{**cut, **other})
+        kept["services"]["chat"]["starts"]["1"]["files"].pop("log", None)
+        assert [line for line in violations(kept) if "kept no log" in line], other
