@@ -15,6 +15,10 @@ PREFIX = "ansible_collections.gpuhosts.vllm.plugins.module_utils."
 # A table is a file that a program of tools/ wrote; what is larger than this is a big one.
 BIG = 64 * 1024
 AUDITS = {"vllm_config_audit"}
+# What reads the words of a command, for the audit and for the servers that somebody started by hand; no tables.
+READERS = {
+    UTILS / "audit" / name for name in ("subject.py", "reading/inside.py", "reading/script.py", "reading/shell.py")
+}
 # What finds the server in a script or a unit that somebody wrote; it judges nothing.
 READ_SCRIPTS = {"vllm_adopt_info"}
 READERS = {UTILS / "audit/subject.py", *(UTILS / "audit/reading").glob("*.py")}
