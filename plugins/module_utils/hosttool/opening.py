@@ -82,6 +82,7 @@ def start_driver(paths: Paths, *, runner: Runner = run, clock: Clock = CLOCK) ->
             paths,
             journal.Entry(clock.now(), first.run, first.kind, ABORTED, journal.DONE, first.release, message=message),
         )
+        remove(paths.open_run)
     raise ToolError(f"{paths.service}: {message}; look at: journalctl -u {paths.driver_unit}")
 
 

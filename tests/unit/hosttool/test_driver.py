@@ -198,7 +198,7 @@ def test_a_run_that_nobody_can_drive_is_aborted(paths):
     open_run(paths, Request("first_start", "rel-a"))
     with pytest.raises(ToolError, match="could not be started: no D-Bus"):
         start_driver(paths, runner=systemd(1, "no D-Bus"))
-    assert entries(paths)[-1].state == "aborted"
+    assert entries(paths)[-1].state == "aborted" and not paths.open_run.exists()
     open_run(paths, Request("first_start", "rel-a"))
 
 
