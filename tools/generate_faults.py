@@ -31,6 +31,10 @@ NAMES = {
 }
 
 
+# What was committed last: these kinds are about that very release, the others about another one.
+LAST_GOOD = {states.START: "rel-new", states.ROTATE: "rel-new"}
+
+
 def records(kind: str, reached: str, tried: str, phase: str) -> tuple[Entry, ...]:
     """A journal that ends in the middle of a move, or at its failure."""
     path = states.PATHS[kind]
@@ -39,11 +43,12 @@ def records(kind: str, reached: str, tried: str, phase: str) -> tuple[Entry, ...
     return (*done, Entry("t", "r", kind, tried, phase, "rel-new", message="why"))
 
 
-def course(kind: str, cut: tuple[Entry, ...], same_boot: bool) -> str:
+def course(kind: str, cut: tuple[Entry, ...], same_boot: bool, last_good: str = "") -> str:
     """Where a run ends that was cut here, when everything goes well from then on; and what it does next."""
+    good = last_good or LAST_GOOD.get(kind, "rel-old")
     journal, first = cut, None
     for _step in range(20):
-        step = next_step(journal, Observed(same_boot=same_boot, last_good="rel-old"))
+        step = next_step(journal, Observed(same_boot=same_boot, last_good=good))
         if step is None:
             break
         first = first or step.state
@@ -69,6 +74,8 @@ def rows(kind: str) -> list[str]:
         else:
             cut = records(kind, state, after, INTENT)
         alive, rebooted = course(kind, cut, True), course(kind, cut, False)
+        if after == states.COMMITTED and (switched := course(kind, cut, False, "rel-new")) != rebooted:
+            rebooted = f"{rebooted}; once `last_good` is the new one: {switched}"
         move = f"{state.replace('_', ' ')} → {after.replace('_', ' ')}"
         lines.append(f"| {move} | goes on by itself: {alive} | a new driver: {alive} | {rebooted} | {rebooted} |")
     return lines
