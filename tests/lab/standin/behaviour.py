@@ -12,7 +12,7 @@ STANDIN_EXIT_AT       end at this stage: arguments, config, or one of the above 
 STANDIN_ERROR         ... with this error text ...
 STANDIN_EXIT_CODE     ... and this exit status (1)
 STANDIN_FAIL_STARTS   so many starts fail at STANDIN_EXIT_AT, later ones work (0: all fail); counted in VLLM_CACHE_ROOT
-STANDIN_HEALTH        status of /health when ready (200)
+STANDIN_HEALTH        status of /health when ready (200); hang: no answer
 STANDIN_POST          ok, fail (500), hang, drop (connection closed), garbage (200 and no JSON), nonsense (text of
                       garbage tokens), unavailable (503), once503 (503 the first time), empty (no tokens),
                       unfinished (no finish_reason)
@@ -61,7 +61,7 @@ class Behaviour:
     error: str
     exit_code: int
     fail_starts: int
-    health: int
+    health: int | None
     post: str
     first_token_seconds: float
     token_seconds: float
@@ -106,7 +106,7 @@ def read_behaviour(env: Mapping[str, str] = os.environ) -> Behaviour:
         error=get("ERROR"),
         exit_code=int(get("EXIT_CODE", "1")),
         fail_starts=int(get("FAIL_STARTS", "0")),
-        health=int(get("HEALTH", "200")),
+        health=None if get("HEALTH") == "hang" else int(get("HEALTH", "200")),
         post=get("POST", "ok"),
         first_token_seconds=float(get("FIRST_TOKEN_SECONDS", "0")),
         token_seconds=float(get("TOKEN_SECONDS", "0.005")),

@@ -152,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         state, behaviour = self.state, self.state.behaviour
         path = self.routed()
         if path in ("/health", "/ping"):
-            self.send_text(503 if state.engine_dead.is_set() else behaviour.health, "")
+            self.say_health()
         elif path == "/version":
             self.send_json(200, {"version": behaviour.build})
         elif path == "/load":
@@ -170,8 +170,8 @@ class Handler(BaseHTTPRequestHandler):
         path = self.routed()
         if path is None:
             return
-        if path == "/ping":
-            self.do_ping()
+        if path == "/ping":  # it answers POST as it answers GET
+            self.say_health()
             return
         state = self.state
         if path.startswith("/v1/") and self.misbehaves():
@@ -189,9 +189,13 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.generate(body, chat=path == "/v1/chat/completions")
 
-    def do_ping(self) -> None:
-        """/ping answers POST as it answers GET."""
-        self.send_text(503 if self.state.engine_dead.is_set() else self.state.behaviour.health, "")
+    def say_health(self) -> None:
+        """The status of /health, unless it never answers."""
+        status = 503 if self.state.engine_dead.is_set() else self.state.behaviour.health
+        if status is None:
+            time.sleep(_HANG_SECONDS)
+        else:
+            self.send_text(status, "")
 
     def working_paths(self) -> frozenset[str]:
         """The POST routes that this model has."""
