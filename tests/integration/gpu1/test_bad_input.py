@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.committed import wait_until
 from tests.integration.harness import MODEL, STANDIN, Inventory, service
 
 # Each case: the services, then what the message has to say beside host and service.
@@ -39,8 +40,10 @@ def test_a_wrong_inventory_stops_on_the_controller(tmp_path, standin_lock, case)
 
 # Each case needs the host: what is done to it first is undone by the fixture that resets it.
 def test_a_port_that_a_foreign_process_holds_is_named_with_its_holder(tmp_path, standin_lock, lab_host, snapshots):
-    holder = "import socket,time;s=socket.socket();s.bind(('127.0.0.1',8000));s.listen();time.sleep(300)"
+    # It may bind beside what a server left in TIME_WAIT, and it listens before anything is looked at.
+    holder = "import socket,time;s=socket.create_server(('127.0.0.1',8000));time.sleep(300)"
     lab_host.run(f'systemd-run --unit=lab-port-holder python3 -c "{holder}"')
+    wait_until("the port is held", lambda: lab_host.run("ss -Hltn sport = :8000"), 15)
     try:
         with snapshots("gpu1"):
             played = Inventory.make(tmp_path, {"chat": service()}, lock=standin_lock).play("deploy")

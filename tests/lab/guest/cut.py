@@ -5,7 +5,7 @@ A `.pth` file lets every Python import it; it does something in `vllm-host run` 
 is there, a JSON object of
 
 - `fail`: states whose step fails once it is done, or instead of it where `INSTEAD` says so;
-- `at`: the record (`state`, `phase`) `side` of whose write (`before`, `after`) the driver is cut, and `how`: `kill` ends
+- `at`: the record (`state`, `phase`) `side` of whose write (`before`, `after`) the driver is cut; `how`: `kill` ends
   it with SIGKILL, `wait` lets it stand still, for whoever cuts the power then. It is cut once;
 - `clock`: `from` a state on the wall clock is wrong `by` so many seconds.
 
