@@ -12,7 +12,7 @@ VENV_PYTHON := .build/venv/bin/python
 LANES := lint unit docs package facts sanity older-core
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu1 gpu2 molecule changes waves replace engine lab bench setup packages clean $(LANES)
+.PHONY: help demo test gpu1 gpu2 molecule changes waves moves replace engine lab bench setup packages clean $(LANES)
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -27,7 +27,7 @@ test: packages  ## Set up and run all tests
 $(LANES): setup
 	@$(VENV_PYTHON) tests/run/lanes.py $@
 
-gpu1 gpu2 molecule changes waves replace engine: packages  ## The lab's hosts, then this lane on them
+gpu1 gpu2 molecule changes waves moves replace engine: packages  ## The lab's hosts, then this lane on them
 	@$(VENV_PYTHON) tests/run/lanes.py $@
 
 lab: packages  ## Build or reuse the lab's hosts

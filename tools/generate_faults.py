@@ -33,6 +33,8 @@ NAMES = {
 
 # What was committed last: these kinds are about that very release, the others about another one.
 LAST_GOOD = {states.START: "rel-new", states.ROTATE: "rel-new"}
+# Nothing is started in a stop: it is taken back where the engine still runs, and failed where it does not.
+STOPS = (states.STOP, states.REMOVE)
 
 
 def records(kind: str, reached: str, tried: str, phase: str) -> tuple[Entry, ...]:
@@ -46,13 +48,15 @@ def records(kind: str, reached: str, tried: str, phase: str) -> tuple[Entry, ...
 def course(kind: str, cut: tuple[Entry, ...], same_boot: bool, last_good: str = "") -> str:
     """Where a run ends that was cut here, when everything goes well from then on; and what it does next."""
     good = last_good or LAST_GOOD.get(kind, "rel-old")
+    lost = kind in STOPS and (not same_boot or any(entry.state == states.COMMITTED for entry in cut))
     journal, first = cut, None
     for _step in range(20):
         step = next_step(journal, Observed(same_boot=same_boot, last_good=good))
         if step is None:
             break
         first = first or step.state
-        journal = (*journal, Entry("t", "r", kind, step.state, DONE, "rel-new", message=step.reason))
+        phase = FAILED if lost and step.state == states.ROLLING_BACK else DONE
+        journal = (*journal, Entry("t", "r", kind, step.state, phase, "rel-new", message=step.reason))
     end = journal[-1].state.replace("_", " ")
     return f"{(first or end).replace('_', ' ')}, then {end}" if first and first != journal[-1].state else end
 

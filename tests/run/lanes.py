@@ -167,6 +167,9 @@ LANES = (
     Lane("changes", "rollback, rotation, freeze, and the console blocks of their runbooks, stand-in engine", lambda: [
         pytest_step("changes", "tests/integration/changes")
     ], by_name=True, limit=1800, needs_lab=True),
+    Lane("moves", "the fault page: every move of every kind of run cut, every named fault, stand-in engine", lambda: [
+        pytest_step("moves", "tests/integration/moves")
+    ], by_name=True, limit=5400, needs_lab=True),
     Lane("replace", "the real engine is upgraded, goes back from what is broken, and is rolled back", lambda: [
         pytest_step("replace", "-s", "tests/integration/replace")
     ], by_name=True, limit=1800, needs_lab=True),

@@ -229,9 +229,6 @@ def pruned(stage: Stage) -> Told:
     first = stage.upgrade()
     assert first.rc == 0, first.text
     stage.host.run("systemctl stop vllm-chat")
-    image = stage.host.run(f"docker images -q --no-trunc {OTHER_IMAGE.partition(':')[0]}@$(docker images --digests "
-                           f"--format '{{{{.Digest}}}}' {OTHER_IMAGE.partition(':')[0]} | head -1)")  # fmt: skip
-    assert image
     current = json.loads(stage.host.run(f"cat {STATE}/current/release.json"))
     stage.host.run(f"docker rmi -f {current['host']['image_id']}")
     stage.wants(121)
@@ -297,7 +294,9 @@ def full_journal(stage: Stage) -> Told:
 def clock(stage: Stage) -> Told:
     """The wall clock of the driver goes back by a day as it soaks. The hosts of the lab share this machine's clock."""
     stage.wants(126, gate={"soak": SOAK})
-    stage.host.run("""echo '{"fail": [], "clock": {"from": "soaking", "by": -86400}}' > /run/lab-cut.json""")
+    stage.host.run(
+        """echo '{"fail": [], "instead": [], "clock": {"from": "soaking", "by": -86400}}' > /run/lab-cut.json"""
+    )
     try:
         told = stage.upgrade()
     finally:

@@ -39,16 +39,20 @@ def ends(kind: str, move: tuple[str, str], column: str) -> str:
     return cell.replace(": ", ", ").rpartition(", ")[2].removeprefix("then ").replace(" ", "_")
 
 
-def fails(kind: str, move: tuple[str, str]) -> list[str]:
-    """The steps that fail, so that the move is made."""
+def fails(kind: str, move: tuple[str, str]) -> dict[str, list[str]]:
+    """The steps that fail, so that the move is made: once they are done, or instead of what they do."""
     state, after = move
     if after not in FAILURES or move == NO_DRIVER:
-        return []
-    if state != states.ROLLING_BACK:
-        return [state]
-    return [states.STARTING if states.STARTING in states.PATHS[kind] else states.STOPPED, *(
-        [states.ROLLING_BACK] if after == states.ROLLBACK_FAILED else []
-    )]  # fmt: skip
+        return {"fail": [], "instead": []}
+    failed = [state]
+    if state == states.ROLLING_BACK:
+        failed = [states.STARTING if states.STARTING in states.PATHS[kind] else states.STOPPED]
+        failed += [states.ROLLING_BACK] if after == states.ROLLBACK_FAILED else []
+    instead = {states.COMMITTED, states.ROLLING_BACK, states.ROLLBACK_FAILED} | (
+        {states.STOPPED} if kind in (states.STOP, states.REMOVE) else set()  # the engine could not be stopped
+    )
+    told = {True: "instead", False: "fail"}
+    return {told[key]: [each for each in failed if (each in instead) == key] for key in told}
 
 
 def cut(move: tuple[str, str], column: str) -> dict[str, str] | None:
@@ -57,9 +61,10 @@ def cut(move: tuple[str, str], column: str) -> dict[str, str] | None:
     if column == GONE or move == NO_DRIVER:
         return None
     how = "kill" if column == KILLED else "wait"
-    if after in FAILURES and (state != states.ROLLING_BACK or column == REBOOT):
-        phase = "intent" if after == states.ROLLED_BACK else "failed"
-        return {"state": state, "phase": phase, "side": "after", "how": how}
+    if after == states.ROLLED_BACK:
+        after = state  # on its way back it is cut; the last record is no step
+    elif after in FAILURES and (state != states.ROLLING_BACK or column == REBOOT):
+        return {"state": state, "phase": "failed", "side": "after", "how": how}
     if column == REBOOT:
         return {"state": after, "phase": "intent", "side": "after", "how": how}
     return {"state": after, "phase": "done", "side": "before", "how": how}
@@ -138,7 +143,7 @@ class Begin:
 def cut_run(scene: Scene, kind: str, move: tuple[str, str], column: str, begin: Begin) -> dict[str, Any]:
     """Open the run, let it be cut, and give how it ended."""
     at = cut(move, column)
-    told = {"kind": kind, "release": begin.target, "cut": {"fail": fails(kind, move), **({"at": at} if at else {})}}
+    told = {"kind": kind, "release": begin.target, "cut": {**fails(kind, move), **({"at": at} if at else {})}}
     if kind == states.ROTATE:
         told["secrets"] = {"VLLM_API_KEY": begin.new_key}
     if move == NO_DRIVER:

@@ -4,7 +4,7 @@
 A `.pth` file lets every Python import it; it does something in `vllm-host run` only, and only while the file ASKED
 is there, a JSON object of
 
-- `fail`: states whose step fails once it is done, or instead of it where `INSTEAD` says so;
+- `fail`, `instead`: states whose step fails once it is done, or instead of it;
 - `at`: the record (`state`, `phase`) `side` of whose write (`before`, `after`) the driver is cut; `how`: `kill` ends
   it with SIGKILL, `wait` lets it stand still, for whoever cuts the power then. It is cut once;
 - `clock`: `from` a state on the wall clock is wrong `by` so many seconds.
@@ -26,7 +26,6 @@ from typing import Any
 ASKED = Path("/run/lab-cut.json")
 REACHED = Path("/run/lab-cut-reached")
 DRIVER = "ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.driver"
-INSTEAD = ("committed", "rolling_back", "rollback_failed")
 STANDS = 300.0
 
 
@@ -58,12 +57,12 @@ def cutting(append: Any, asked: dict[str, Any]) -> Any:
     return write
 
 
-def failing(driver: Any, state: str) -> Any:
-    """A step that fails: what it did is done."""
+def failing(driver: Any, state: str, *, instead: bool) -> Any:
+    """A step that fails, and has done what it does unless it fails instead."""
     action = driver.ACTIONS[state]
 
     def step(context: Any) -> Any:
-        done = None if state in INSTEAD else action(context)
+        done = None if instead else action(context)
         raise driver.StepFailed(f"planted at {state}", dict(done.data) if done else {})
 
     return step
@@ -83,7 +82,9 @@ def stepping(driver: Any, state: str, by: float) -> Any:
 def patch(driver: Any, asked: dict[str, Any]) -> None:
     """Put the faults between the driver and its journal and steps."""
     driver.append_entry = cutting(driver.append_entry, asked)
-    steps = {state: failing(driver, state) for state in asked["fail"]}
+    steps = {
+        state: failing(driver, state, instead=key == "instead") for key in ("fail", "instead") for state in asked[key]
+    }
     if "clock" in asked:
         state = asked["clock"]["from"]
         steps[state] = stepping(driver, state, asked["clock"]["by"])

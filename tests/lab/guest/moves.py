@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on a lab host: open a run as a module does, let systemd drive it, and wait; nobody follows it.
 
-    moves.py '{"service": "chat", "kind": "change", "release": "rel-...", "cut": {"fail": [], "at": {...}}}'
+    moves.py '{"service": "chat", "kind": "change", "release": "rel-...", "cut": {...}}'
     moves.py '{"service": "chat"}'          # no new run: wait for the end of the last one
 
 `secrets` are staged first, for a rotation. `driver`: `refused` (systemd starts none) or `none` (whoever opened the run
