@@ -48,7 +48,8 @@ class Scene:
             folder = site if name == "cut.py" else "/usr/local/lab"
             host.run(f"mkdir -p {folder}; cat > {folder}/lab_{name} <<'END'\n{(GUEST / name).read_text()}END")
         host.run(
-            f"echo 'import lab_cut' > {site}/lab_cut.pth; tar -cf /usr/local/lab/chat.tar {STATE} {SECRETS} {UNIT}"
+            f"echo 'import lab_cut' > {site}/lab_cut.pth; systemctl stop vllm-chat; "
+            f"tar -cf /usr/local/lab/chat.tar {STATE} {SECRETS} {UNIT}; systemctl start vllm-chat"
         )
         return made
 

@@ -4,8 +4,7 @@
     moves.py '{"service": "chat", "kind": "change", "release": "rel-...", "cut": {...}}'
     moves.py '{"service": "chat"}'          # no new run: wait for the end of the last one
 
-`secrets` are staged first, for a rotation. `driver`: `refused` (systemd starts none) or `none` (whoever opened the run
-died before).
+`secrets` are staged first, for a rotation. `driver`: `refused`, systemd starts none.
 
 Prints a JSON object: `reached` (the run stands at its cut) or `ended` (the state in which it ended), with the records
 of the run. What the cut is, says cut.py.
@@ -51,8 +50,6 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
     if told.get("kind"):
         opening = module("hosttool.opening")
         opening.open_run(paths, opening.Request(told["kind"], told["release"], "a test", "faults"))
-        if told.get("driver") == "none":
-            return {"reached": False, "ended": None}
         runner = refuses if told.get("driver") == "refused" else opening.run
         with contextlib.suppress(opening.ToolError):
             opening.start_driver(paths, runner=runner)
