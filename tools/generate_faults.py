@@ -51,7 +51,9 @@ def course(kind: str, cut: tuple[Entry, ...], same_boot: bool, last_good: str = 
     lost = kind in STOPS and (not same_boot or any(entry.state == states.COMMITTED for entry in cut))
     journal, first = cut, None
     for _step in range(20):
-        step = next_step(journal, Observed(same_boot=same_boot, last_good=good))
+        # what was started before the reboot is lost; what is started after it is not
+        lost_start = not same_boot and not any(entry.state == states.STARTING for entry in journal[len(cut) :])
+        step = next_step(journal, Observed(same_boot=same_boot, last_good=good, start_lost=lost_start))
         if step is None:
             break
         first = first or step.state

@@ -24,6 +24,7 @@ from ..release.view import step_line
 from . import rotating
 from .draining.drain import drain
 from .going_back import give_up
+from .lost_starts import is_of_an_earlier_boot
 from .notifying import notify
 from .preflight import preflight
 from .proving import soak, verify
@@ -80,7 +81,11 @@ class Driver:
 
     def _observed(self, records: tuple[Entry, ...]) -> Observed:
         here = (read_if_there(self._paths.open_run) or "").strip()
-        return Observed(same_boot=here == records[0].run, last_good=link_name(self._paths.last_good))
+        return Observed(
+            same_boot=here == records[0].run,
+            last_good=link_name(self._paths.last_good),
+            start_lost=is_of_an_earlier_boot(self._paths, self._context(records).found(states.STARTING).get("seq")),
+        )
 
     def _do(self, records: tuple[Entry, ...], step: Step) -> tuple[Entry, ...]:
         if not step.has_effects:

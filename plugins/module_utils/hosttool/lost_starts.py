@@ -28,8 +28,18 @@ def note_lost(paths: Paths, clock: Clock) -> list[int]:
     return lost
 
 
+def is_of_an_earlier_boot(paths: Paths, seq: object) -> bool:
+    """Whether a start was begun before the host restarted; False where nothing is known of it."""
+    known = starts.read(paths, seq) if isinstance(seq, int) else {}
+    return _made_before(known, boots.marker(paths))
+
+
 def _is_lost(known: Mapping[str, Any], boot: str) -> bool:
     """One that nothing is known of is no start of an earlier boot: it may be on its way right now."""
-    made_in = known.get("boot")
     ended = "ending" in known or ("ended_at" in known and "gpus" not in known)  # older tools named no endings
-    return isinstance(made_in, Mapping) and made_in.get("marker") != boot and not ended
+    return _made_before(known, boot) and not ended
+
+
+def _made_before(known: Mapping[str, Any], boot: str) -> bool:
+    made_in = known.get("boot")
+    return isinstance(made_in, Mapping) and made_in.get("marker") != boot

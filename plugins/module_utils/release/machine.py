@@ -4,7 +4,7 @@
 
 Every step can be done twice, so a driver that died is replaced by one that does the last intent again. Only a reboot
 changes the course: a start that it interrupted is rolled back, unless the boot has started what was committed before. A
-stop goes on, and so does a rollback: what it leads to was committed here before.
+stop goes on, and so does a rollback: what it leads to was committed here before. Its start is begun anew.
 Private to the collection.
 """
 
@@ -24,8 +24,11 @@ from .states import (
     ROLLED_BACK,
     ROLLING_BACK,
     ROTATE,
+    SOAKING,
     START,
+    STARTING,
     SWITCHED,
+    VERIFYING,
     state_after,
     state_after_failure,
 )
@@ -39,10 +42,14 @@ _BOUND_TO_BOOT = (FIRST_START, START, CHANGE, ROTATE)
 
 @dataclass(frozen=True)
 class Observed:
-    """What the journal cannot say: whether the boot of the run still lasts, and what was committed last."""
+    """What the journal cannot say: whether the boot of the run still lasts, and what was committed last.
+
+    ``start_lost``: the start that the run has recorded was one of an earlier boot.
+    """
 
     same_boot: bool = True
     last_good: str | None = None
+    start_lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ def next_step(records: Sequence[Entry], observed: Observed) -> Step | None:
         if _boots_by_itself(last, observed):
             return Step(COMMITTED, BOOTED)
         return Step(ABORTED if _untouched(last) else ROLLING_BACK, REBOOTED)
+    if observed.start_lost and _proves_a_start(last):
+        return Step(STARTING, REBOOTED)
     if last.phase == INTENT:
         return Step(last.state, last.message)
     following = state_after(last.kind, last.state)
@@ -93,6 +102,11 @@ def _boots_by_itself(last: Entry, observed: Observed) -> bool:
     """A stopped service that was being started again runs by now: taking that back would stop it without a word."""
     switched = last.state != SWITCHED or last.phase == DONE
     return last.kind == START and last.release == observed.last_good and switched and not _untouched(last)
+
+
+def _proves_a_start(last: Entry) -> bool:
+    """Whether what comes next is about the very start that was recorded: another one has to be begun, and recorded."""
+    return last.state in (VERIFYING, SOAKING) or (last.state, last.phase) == (STARTING, DONE)
 
 
 def _untouched(last: Entry) -> bool:
