@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import pwd
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.gpuhosts.vllm.plugins.plugin_utils.follow import FollowAction
@@ -26,3 +27,7 @@ class ActionModule(FollowAction):
     def arguments(self, more: dict[str, Any]) -> dict[str, Any]:
         """Say who began it. The call that opens the run ends at once: from then on a cut finds the run by its id."""
         return {**self._task.args, "by": self._task.args.get("by") or who(), **(more or {"wait": 0})}
+
+    def again(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Say whether a failure was shown already: one that was not is told at once, not when all is taken back."""
+        return {**super().again(result), "failure_seen": bool(result.get("step_failed"))}

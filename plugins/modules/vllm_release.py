@@ -43,6 +43,12 @@ options:
     description: The name of the service.
     type: str
     required: true
+  failure_seen:
+    description:
+      - With V(false) a call with O(follow) also ends as soon as a step has failed.
+      - The action of the same name says so by itself, until it has shown a failure.
+    type: bool
+    default: true
   state:
     description: What to bring about.
     type: str
@@ -153,6 +159,11 @@ run:
   description: The run with who began it and each of its C(steps).
   type: dict
   returned: when there is a run
+step_failed:
+  description: Whether RV(progress) tells of a step that has failed.
+  type: bool
+  returned: when there is a run
+  sample: false
 awaits_confirm:
   description: Whether the run waits for O(state=confirmed).
   type: bool
@@ -209,7 +220,7 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.deciding im
     find_run,
 )
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import watch
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import watch, watch_for_failure
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.staging import (
     Staged,
     make_host_record,
@@ -245,6 +256,7 @@ SPEC: dict[str, Any] = {
     "by": {"type": "str", "default": ""},
     "why": {"type": "str", "default": ""},
     "follow": {"type": "str"},
+    "failure_seen": {"type": "bool", "default": True},
     "wait": {"type": "float", "default": 15},
 }
 
@@ -289,7 +301,8 @@ def run_of(module: AnsibleModule, paths: Paths) -> dict[str, Any]:
     """Open the run that is needed, or find the one that is under way, and wait for it a while."""
     params = module.params
     if params["follow"]:
-        return watch(paths, params["follow"], params["wait"])
+        wait_for = watch if params["failure_seen"] else watch_for_failure
+        return wait_for(paths, params["follow"], params["wait"])
     if params["state"] == "confirmed":
         return confirmed(module, paths)
     release = (params["release"] or {}).get("id")

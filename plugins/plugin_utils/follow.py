@@ -33,12 +33,19 @@ WAIT = 15.0
 RunModule = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+def what_to_follow(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What the next call is told, after a result."""
+    return {"follow": result.get("follow")}
+
+
 @dataclass(frozen=True)
 class Manner:
-    """How often a cut connection is tried again, and what is put before each line: whose it is, among several hosts."""
+    """How often a cut connection is tried again; what is put before each line: whose it is, among several hosts; and
+    what each next call is told after a result."""
 
     tries: int = TRIES
     whose: str = ""
+    again: Callable[[Mapping[str, Any]], dict[str, Any]] = what_to_follow
 
 
 @contextlib.contextmanager
@@ -84,7 +91,7 @@ def follow(
         raise AnsibleConnectionFailure(message) from None
     _show(action, result, shown, manner.whose)
     while not result.get("failed") and result.get("finished") is False and not result.get("awaits_confirm"):
-        result = _again(action, run_in_time, {"follow": result.get("follow")}, sleep, manner.tries)
+        result = _again(action, run_in_time, manner.again(result), sleep, manner.tries)
         _show(action, result, shown, manner.whose)
     return result
 
@@ -132,6 +139,10 @@ class FollowAction(ActionBase):  # type: ignore[misc]
         """Give the module's arguments for one call; ``more`` says what to go on following."""
         return {**self._task.args, **more}
 
+    def again(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Give what the next call is told, after a result."""
+        return what_to_follow(result)
+
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run the action."""
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -148,6 +159,6 @@ class FollowAction(ActionBase):  # type: ignore[misc]
 
         answer = ANSWER + float(self._task.args.get("wait") or WAIT)
         tries = max(1, int(float((task_vars or {}).get("vllm_patience", PATIENCE)) / PAUSE))
-        manner = Manner(tries, whose(task_vars or {}))
+        manner = Manner(tries, whose(task_vars or {}), self.again)
         result.update(follow(self, run_module, answer=answer, manner=manner))
         return result

@@ -8,7 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Callable
 
 from ..findings import Finding
 from ..io import starts, systemd
@@ -18,7 +18,7 @@ from ..io.diagnoses import diagnosis
 from ..io.files import is_locked, read_if_there
 from ..io.journals import read_journal
 from ..release.gate import INTERRUPTED
-from ..release.journal import Entry, opening, outcome, run_entries
+from ..release.journal import Entry, first_failure, opening, outcome, run_entries
 from ..release.paths import Paths
 from ..release.plan import way_on
 from ..release.states import (
@@ -47,11 +47,31 @@ def watch(paths: Paths, run_id: str, wait: float, *, clock: Clock = CLOCK, runne
     A driver that died is replaced once.
     """
     ends = clock.monotonic() + wait
+    return _watch(paths, run_id, lambda _records: clock.monotonic() >= ends, clock, runner)
+
+
+def watch_for_failure(
+    paths: Paths, run_id: str, wait: float, *, clock: Clock = CLOCK, runner: Runner = run
+) -> dict[str, Any]:
+    """Wait as ``watch`` does, and no longer than until a step has failed.
+
+    People shall not learn of a failure when all has been taken back.
+    """
+    ends = clock.monotonic() + wait
+
+    def enough(records: Sequence[Entry]) -> bool:
+        return clock.monotonic() >= ends or _tells_a_failure(paths, records)
+
+    return _watch(paths, run_id, enough, clock, runner)
+
+
+def _watch(
+    paths: Paths, run_id: str, enough: Callable[[Sequence[Entry]], bool], clock: Clock, runner: Runner
+) -> dict[str, Any]:
     replaced = False
     while True:
         records = _records(paths, run_id)
-        waits = awaits_confirmation(paths, run_id)
-        if outcome(records) is not None or waits or clock.monotonic() >= ends:
+        if outcome(records) is not None or awaits_confirmation(paths, run_id) or enough(records):
             return result_of(paths, records)
         if not replaced and not is_driven(paths, runner):
             start_driver(paths, runner=runner, clock=clock)
@@ -72,6 +92,7 @@ def result_of(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:
         "awaits_confirm": end is None and awaits_confirmation(paths, records[0].run),
         "follow": records[0].run,
         "result": end,
+        "step_failed": _tells_a_failure(paths, records),
         "progress": _progress(paths, records),
         "summary": run_summary(paths.service, records),
         "next": way_on(paths.service, records) if end not in (None, COMMITTED) else "",
@@ -104,6 +125,11 @@ def _progress(paths: Paths, records: Sequence[Entry]) -> list[str]:
     if (read_if_there(paths.open_run) or "").strip() in (records[0].run, "") and text:
         return text.splitlines()
     return [line for line in map(step_line, records[1:]) if line]
+
+
+def _tells_a_failure(paths: Paths, records: Sequence[Entry]) -> bool:
+    failure = first_failure(records)
+    return failure is not None and step_line(failure) in _progress(paths, records)
 
 
 def _start(paths: Paths, records: Sequence[Entry]) -> dict[str, Any]:

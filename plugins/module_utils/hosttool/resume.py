@@ -21,7 +21,7 @@ from ..io.observe import state_folders
 from ..release.journal import JournalError, open_run
 from ..release.paths import Paths
 from ..release.states import REPLACING_KINDS, ROLLBACK_FAILED
-from .committed import boots_what_was_committed
+from .committed import boots_what_was_committed, put_right
 from .errors import ToolError
 from .following import is_driven, watch
 from .lost_starts import note_lost
@@ -39,8 +39,8 @@ def main(argv: Sequence[str]) -> int:
     argparse.ArgumentParser(
         prog="vllm-host resume",
         description="Let every run that a restart of the host cut off end, start the driver of one that lost it, and "
-        "note the ending of starts that were lost with the host. When nothing is open it does nothing. systemd runs it "
-        "at each start of Docker, before the services.",
+        "note the ending of starts that were lost with the host. Where no run is open, damaged pointers are put right. "
+        "systemd runs it at each start of Docker, before the services.",
     ).parse_args(argv)
     root = host_root()
     return 1 if resume([Paths(name, root) for name in state_folders(root)]) else 0
@@ -70,6 +70,8 @@ def _begin(paths: Paths, runner: Runner, clock: Clock) -> list[tuple[Paths, str]
         say(f"{paths.service}: start {seq} was lost with its host")
     records = open_run(read_journal(paths).entries)
     if not records:
+        if said := put_right(paths):
+            say(f"{paths.service}: {said}")
         return []
     run_id = records[0].run
     of_this_boot = (read_if_there(paths.open_run) or "").strip() == run_id

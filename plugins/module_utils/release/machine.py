@@ -79,9 +79,12 @@ def next_step(records: Sequence[Entry], observed: Observed) -> Step | None:
         return Step(ABORTED if _untouched(last) else ROLLING_BACK, REBOOTED)
     if observed.start_lost and _proves_a_start(last):
         return Step(STARTING, REBOOTED)
-    if last.phase == INTENT:
-        return Step(last.state, last.message)
-    following = state_after(last.kind, last.state)
+    return Step(last.state, last.message) if last.phase == INTENT else _after(records)
+
+
+def _after(records: Sequence[Entry]) -> Step | None:
+    """What follows a state that was reached."""
+    following = state_after(records[-1].kind, records[-1].state)
     return Step(following, _cause(records) if following == ROLLED_BACK else "") if following else None
 
 

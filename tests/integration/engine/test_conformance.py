@@ -217,9 +217,10 @@ def test_the_metrics_tell_the_capacity_that_the_log_tells(lanes, version):
 
 
 def test_logs_tell_the_same_facts(lanes, version):
+    """But for what the real one complained of while it started well: that is this machine's, and a matter of load."""
     real, standin = (life.report for life in lanes.pair(version, "served"))
     told = [
-        {name: bool(value) for name, value in report.to_dict().items() if name != "first_error_line"}
+        {name: bool(value) for name, value in report.to_dict().items() if name not in ("first_error_line", "evidence")}
         for report in (real, standin)
     ]
     assert told[0]["kv_cache_tokens_usable"] and told[0]["startup_complete"]

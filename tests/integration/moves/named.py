@@ -16,6 +16,7 @@ from tests.integration.lab_host import LabHost
 from tests.integration.moves.scene import KEYS, LENGTHS, QUICK, STATE, Scene
 
 OTHER_IMAGE = "lab/vllm-standin:v0.31.0"
+BIG_IMAGE = "vllm/vllm-openai:v0.31.0"
 HOLDER = "/usr/local/lab/lab_holder.py"
 SOAK = "6s"  # long enough to do something to a server that is not committed yet
 STOP_DOCKER = "systemctl stop docker.socket docker.service containerd.service"
@@ -208,11 +209,11 @@ def no_registry(stage: Stage) -> Told:
         return stage.upgrade()
 
 
-@fault("registry gone during the pull", "vllm-standin")
+@fault("registry gone during the pull", "vllm-openai")
 def registry_lost(stage: Stage) -> Told:
     """It answers what the image is made of, and nothing of it comes: more than some bytes are not let through."""
-    stage.wants(118, image=OTHER_IMAGE)
-    forget_others(stage)
+    stage.wants(118, image=BIG_IMAGE)
+    stage.host.forget_images(BIG_IMAGE)
     big = "-p tcp -m connbytes --connbytes 60000: --connbytes-dir reply --connbytes-mode bytes"
     with without_registry(stage, f"{big} -j REJECT --reject-with tcp-reset"):
         return stage.upgrade()
@@ -221,8 +222,8 @@ def registry_lost(stage: Stage) -> Told:
 @fault("disk full in the pull", "no space left on device")
 def full_pull(stage: Stage) -> Told:
     """Where Docker puts what it fetches there is room for less than the image."""
-    stage.wants(119, image=OTHER_IMAGE)
-    forget_others(stage)
+    stage.wants(119, image=BIG_IMAGE)
+    stage.host.forget_images(BIG_IMAGE)
     stage.host.run("mkdir -p /var/lib/docker/tmp; mount -t tmpfs -o size=256k none /var/lib/docker/tmp")
     try:
         return stage.upgrade()
@@ -245,9 +246,11 @@ def pruned(stage: Stage) -> Told:
 
 @fault("pointer damaged")
 def pointers(stage: Stage) -> Told:
-    """One leads nowhere and the other one is gone; the journal knows what was good."""
-    stage.host.run(f"cd {STATE} && ln -sfn releases/rel-000000000000 current && rm last_good")
-    stage.host.run("systemctl restart vllm-chat")
+    """One leads nowhere as it starts, the other one is gone as the host boots; the journal knows what was good."""
+    stage.host.run(f"ln -sfn releases/rel-000000000000 {STATE}/current; systemctl restart vllm-chat")
+    assert stage.scene.active
+    stage.host.run(f"rm {STATE}/last_good")
+    stage.host.reboot()
     wait_until("it serves", lambda: stage.scene.active, 60)
     stage.wants(122)
     return stage.upgrade()
@@ -272,6 +275,13 @@ def torn_middle(stage: Stage) -> Told:
         stage.host.run(f"cp /run/lab-journal {STATE}/journal.jsonl")
 
 
+# Blanks at the end of a record, until no other one has room in the last page of the file.
+PAD = """import sys
+text = open(sys.argv[1]).read()
+open(sys.argv[1], "w").write(text[:-1] + " " * ((4090 - len(text)) % 4096) + text[-1:])
+"""
+
+
 @fault("disk full at a write of the journal")
 def full_journal(stage: Stage) -> Told:
     """In mid-soak; the new release serves meanwhile, and the run ends once there is room again."""
@@ -281,6 +291,7 @@ def full_journal(stage: Stage) -> Told:
     )
 
     def fill() -> None:
+        stage.host.run(f"python3 -c '{PAD}' {STATE}/journal.jsonl")
         for size in ("1M", "512"):
             stage.host.run(f"dd if=/dev/zero bs={size} >>{STATE}/filler 2>/dev/null", check=False)
         full = stage.lines()

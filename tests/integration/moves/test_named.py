@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.harness import Inventory, service
-from tests.integration.moves.named import FAULTS, HOLDER, OTHER_IMAGE, Stage
+from tests.integration.moves.named import BIG_IMAGE, FAULTS, HOLDER, OTHER_IMAGE, Stage
 from tests.integration.moves.scene import GUEST, STATE, Scene
 from tests.oracle.legal import assert_legal
 
@@ -30,7 +30,11 @@ def test_every_named_fault_has_its_row():
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory, lab):
     """The host with its service; both images are locked."""
-    services = {"chat": service(), "other": service(image=OTHER_IMAGE, port=8001)}
+    services = {
+        "chat": service(),
+        "other": service(image=OTHER_IMAGE, port=8001),
+        "big": service(image=BIG_IMAGE, port=8002),
+    }
     inventory = Inventory.make(tmp_path_factory.mktemp("named"), services, hosts=(HOST,))
     locked = inventory.play("lock")
     assert locked.rc == 0, locked.text
