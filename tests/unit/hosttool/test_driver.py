@@ -12,15 +12,22 @@ import pytest
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool import driver as driver_module
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.driver import ACTIONS, Driver
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.errors import ToolError
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import result_of, watch
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.following import (
+    result_of,
+    watch,
+    watch_for_failure,
+)
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.lost_starts import is_of_an_earlier_boot
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.opening import Request, open_run, start_driver
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.steps import Outcome, StepFailed
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import boots, starts
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.clock import Clock
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.commands import Result
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import read_if_there
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import read_journal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import append_line, read_if_there
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import append_entry, read_journal
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release import states
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import FAILED, Entry
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.view import step_line
 
 
 class Killed(BaseException):
@@ -213,6 +220,28 @@ class FastClock(Clock):
 
     def sleep(self, seconds):
         self.passed += seconds
+
+
+def test_a_failure_ends_the_watch_of_who_has_not_seen_it(paths):
+    run_id = open_run(paths, Request("change", "rel-a"))
+    entry = Entry("t", run_id, "change", "starting", FAILED, "rel-a", message="the engine died", data={"took": 0.4})
+    append_entry(paths, entry)
+    clock, runner = FastClock(), systemd()
+    append_line(paths.progress, "starting: loading weights")
+    assert watch_for_failure(paths, run_id, 3.0, clock=clock, runner=runner)["step_failed"] is False  # not told yet
+    append_line(paths.progress, step_line(entry))
+    before = clock.passed
+    result = watch_for_failure(paths, run_id, 3.0, clock=clock, runner=runner)
+    assert (result["step_failed"], result["finished"], clock.passed) == (True, False, before)
+    assert "starting failed (0.4 s): the engine died" in result["progress"]
+    assert watch(paths, run_id, 3.0, clock=clock, runner=runner)["step_failed"] is True
+    assert clock.passed >= before + 3.0
+
+
+def test_a_start_of_an_earlier_boot_is_lost_to_its_run(paths):
+    seq = starts.begin(paths, {"boot": {"marker": "another"}})
+    mine = starts.begin(paths, {"boot": {"marker": boots.marker(paths)}})
+    assert [is_of_an_earlier_boot(paths, each) for each in (seq, mine, mine + 1, None)] == [True, False, False, False]
 
 
 def test_whoever_watches_replaces_a_dead_driver_once(paths):

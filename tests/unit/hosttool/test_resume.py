@@ -12,8 +12,9 @@ from ansible_collections.gpuhosts.vllm.plugins.module_utils.hosttool.resume impo
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io import starts
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.clock import Clock
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.commands import Result
-from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import lease, make_folder
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.files import lease, link_name, make_folder
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.io.journals import append_entry, read_journal
+from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.files import RECORD_NAME
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.journal import DONE, FAILED, INTENT, Entry
 from ansible_collections.gpuhosts.vllm.plugins.module_utils.release.paths import Paths
 
@@ -189,3 +190,17 @@ def test_an_ending_that_is_known_and_a_start_of_this_boot_stay_as_they_are(host)
     before = [starts.read(paths, seq) for seq in (1, 2, 3, 4)]
     assert note_lost(paths, host.clock) == []
     assert [starts.read(paths, seq) for seq in (1, 2, 3, 4)] == before
+
+
+def test_where_no_run_is_open_damaged_pointers_are_put_right(tmp_path, capsys):
+    host = Host(tmp_path)
+    paths = host.paths("chat")
+    host.note("chat", "committed")
+    make_folder(paths.release("rel-a"))
+    (paths.release("rel-a") / RECORD_NAME).write_text("{}")
+    paths.current.symlink_to("releases/rel-000000000000")
+    assert resume([paths], runner=host, clock=host.clock) == []
+    assert [link_name(each) for each in (paths.current, paths.last_good)] == ["rel-a", "rel-a"]
+    assert "chat: put back before this start: last_good is rel-a, current is rel-a" in capsys.readouterr().out
+    assert resume([paths], runner=host, clock=host.clock) == [] and host.driven == []
+    assert capsys.readouterr().out == ""

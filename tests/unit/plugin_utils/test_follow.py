@@ -46,6 +46,19 @@ def test_each_line_is_shown_once_and_the_last_answer_counts():
     assert asked == [{}, {"follow": "pull-1"}, {"follow": "pull-1"}]
 
 
+def test_what_the_next_call_is_told_is_told_after_each_result():
+    turns, asked = iter([going(), going("a"), {"finished": True}]), []
+
+    def run_module(more):
+        asked.append(more)
+        return next(turns)
+
+    manner = Manner(again=lambda result: {"lines": len(result["progress"])})
+    action = SimpleNamespace(_display=SimpleNamespace(display=lambda line: None))
+    follow(action, run_module, sleep=lambda seconds: None, manner=manner)
+    assert asked == [{}, {"lines": 0}, {"lines": 1}]
+
+
 def test_a_failure_ends_it():
     _shown, asked, run = followed([going(), {"failed": True, "msg": "no", "finished": False}])
     assert run()["msg"] == "no"

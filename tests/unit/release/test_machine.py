@@ -134,6 +134,23 @@ def test_a_stop_goes_on_after_a_reboot(kind, state):
     assert next_step(records, Observed(same_boot=False)) == Step(state)
 
 
+LOST = Observed(same_boot=False, last_good="rel-0", start_lost=True)
+
+
+@pytest.mark.parametrize(("state", "phase"), [
+    ("starting", DONE), ("verifying", INTENT), ("verifying", DONE), ("soaking", INTENT), ("soaking", DONE)
+])  # fmt: skip
+def test_a_rollback_whose_start_was_lost_with_the_boot_begins_it_anew(state, phase):
+    records = (entry("rollback", "staged", DONE), entry("rollback", state, phase))
+    assert next_step(records, LOST) == Step("starting", REBOOTED)
+    assert next_step(records, HERE) != Step("starting", REBOOTED)
+
+
+def test_a_rollback_that_failed_before_the_boot_went_is_not_begun_anew():
+    records = (entry("rollback", "staged", DONE), entry("rollback", "verifying", FAILED, "no answer"))
+    assert next_step(records, LOST) == Step("rollback_failed", "no answer")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fails_at", [None, "preflighted", "starting", "soaking", "stopped", "committed"])
 def test_from_every_prefix_of_a_journal_the_run_goes_on_legally(kind, fails_at):
@@ -155,14 +172,15 @@ EVENTS = st.lists(st.sampled_from(["done", "failed", "crash before", "crash afte
 def test_whatever_happens_a_run_ends(kind, events):
     """Failures, crashes before and after a step's effect, reboots: then the host behaves, and the run must end soon."""
     records = (entry(kind, states.STAGED, DONE),)
-    same_boot = True
+    same_boot, lost = True, False
     seen = [states.STAGED]
     for event in [*events, *["done"] * 12]:
-        step = next_step(records, Observed(same_boot=same_boot))
+        step = next_step(records, Observed(same_boot=same_boot, start_lost=lost))
         if step is None:
             break
         seen.append(step.state)
         same_boot = same_boot and event != "reboot"
+        lost = (lost or event == "reboot") and step.state != states.STARTING
         if step.has_effects:
             records += (entry(kind, step.state, INTENT, step.reason),)
         if event in ("done", "failed") or not step.has_effects:
