@@ -219,7 +219,7 @@ def registry_lost(stage: Stage) -> Told:
         return stage.upgrade()
 
 
-@fault("disk full in the pull", "no space left on device")
+@fault("disk full in the pull", "vllm-openai")
 def full_pull(stage: Stage) -> Told:
     """Where Docker puts what it fetches there is room for less than the image."""
     stage.wants(119, image=BIG_IMAGE)
